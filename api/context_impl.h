@@ -1,4 +1,4 @@
-// What a Context is: shared by the files that run graphs.
+// The inner side of a Context, for the files that run graphs.
 #pragma once
 
 #include <functional>
@@ -127,7 +127,7 @@ class Context::Impl::Use {
   std::unique_lock<std::mutex> lock_;
 };
 
-// What a public context is, for other files of the API.
+// The inner side of a public context, for other files of the API.
 struct ContextAccess {
   using Impl = Context::Impl;
   static Impl& impl(Context& context) { return *context.impl_; }

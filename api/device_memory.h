@@ -80,7 +80,7 @@ struct DeviceBuffer::Impl {
   bool read_only = false;  // no output and no state may lie in it
 };
 
-// What a public buffer is, for other files of the API.
+// The inner side of a public buffer, for other files of the API.
 struct DeviceAccess {
   static const std::shared_ptr<DeviceBuffer::Impl>& impl(const DeviceBuffer& buffer) {
     return buffer.impl_;
@@ -88,7 +88,7 @@ struct DeviceAccess {
   static runtime::StateMemory memory_of(const DeviceBuffer& buffer) {
     return {{buffer.impl_, buffer.impl_->memory.get()}, buffer.offset_};
   }
-  // Of memory that the caller keeps until `release`.
+  // Wraps memory that the caller keeps until `release`.
   static DeviceBuffer wrapped(std::shared_ptr<runtime::Device> device,
                               std::unique_ptr<runtime::Buffer> memory, std::int64_t bytes,
                               std::function<void()> release) {

@@ -83,7 +83,7 @@ void check_row_major(const DLTensor& tensor, const std::vector<std::int64_t>& sh
   }
 }
 
-// What is checked before the tensor is taken over.
+// A tensor that was checked and is not taken over yet.
 struct Taken {
   std::string device;
   DType dtype = DType::f32;

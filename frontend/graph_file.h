@@ -48,7 +48,7 @@ struct GraphFileOptions {
   bool opens_files = true;
   // ONNX only. Called for external data that is not in `files`, on first use, from any thread.
   ReadBytes read = {};
-  // Of each pair the input becomes a state, zeros at first, and the output, of the same type, what
+  // The input of each pair becomes a state, zeros at first, and the output, of the same type, what
   // is assigned to it: both are no longer among the graph's inputs and outputs.
   StatePairs states = {};
   // Called with warnings about a file that is read all the same; the default logs them.

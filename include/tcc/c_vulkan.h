@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* What a logical device is to be made with: extensions, and a chain of features for
+/* A logical device is made with these for tcc: extensions, and a chain of features for
  * VkDeviceCreateInfo::pNext. Both live as long as the handle. `get` is vkGetInstanceProcAddr; NULL:
  * libvulkan.so.1's. */
 typedef struct tcc_vulkan_needs tcc_vulkan_needs;

@@ -17,7 +17,7 @@
 #pragma GCC visibility push(default)
 namespace tcc::vulkan {
 
-// What a logical device is to be made with for tcc, beside what the caller needs: extensions, and a
+// A logical device is made with these for tcc, beside what the caller needs: extensions, and a
 // chain of features for VkDeviceCreateInfo::pNext, which lives as long as this and its copies. Of
 // the features, bufferDeviceAddress, timelineSemaphore and scalarBlockLayout are indispensable; the
 // others make more kernels possible (8 and 16 bits, subgroups of a size, matrix units).
@@ -77,7 +77,7 @@ struct BufferRange {
 };
 BufferRange range_of(const DeviceBuffer& buffer);
 
-// What the context's device runs from now on begins when the timeline semaphore has that value. It
+// Work of the context's device from now on begins when the timeline semaphore has that value. It
 // may be signalled later; until then the host must not wait for the device.
 void wait(Context& context, VkSemaphore semaphore, std::uint64_t value);
 // Signals the timeline semaphore when all that was enqueued on the context's device has ended.

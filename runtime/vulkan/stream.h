@@ -21,9 +21,9 @@ class VulkanStream final : public Stream {
   void copy_to_host(std::span<std::byte> to, const Buffer& from, int64_t offset) override;
   void fill(Buffer& buffer, int64_t offset, int64_t bytes, uint8_t value) override;
   void synchronize() override;
-  // What is enqueued on the device from now on waits for the semaphore; the semaphore is signalled
-  // when all that was enqueued has ended.
+  // All work that is enqueued on the device from now on waits for the semaphore.
   void wait_for(SemaphoreAt semaphore) { last_ = core_->submit({}, semaphore); }
+  // The semaphore is signalled when all that was enqueued on the device has ended.
   void signal(SemaphoreAt semaphore) { last_ = core_->submit({}, {}, semaphore); }
   std::vector<double> time_each(std::span<const BoundStep> steps) override;
   double time(const Recording& recording, int repeat) override;
