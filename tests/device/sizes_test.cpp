@@ -78,7 +78,7 @@ TEST_P(SizesTest, OneContextRunsAtManySizes) {
   }
 }
 
-// Sizes in multiples: what is divisible needs no guard, and other sizes are refused.
+// Sizes in multiples: other sizes are refused.
 TEST_P(SizesTest, MultiplesAreFacts) {
   const std::string text =
       "tcc: 1\ndims: {S: 8}\n"
@@ -88,19 +88,9 @@ TEST_P(SizesTest, MultiplesAreFacts) {
   compile(text, {{"S", {8, 4096, 8}}});
   Context context(program);
   for (const int64_t size : {8, 16, 24, 504, 4096, 8}) expect_right(context, {{"S", size}});
-  const auto widest = [&] {
-    int most = 0;
-    for (const exec::KernelBinary& kernel : program->executable().kernels)
-      for (const int alignment : kernel.alignments) most = std::max(most, alignment);
-    return most;
-  };
-  const int with_multiples = widest();
   EXPECT_ERROR(context.set_dims({{"S", 12}}), "S = 12 is no multiple of 8 (S = 8..4096:8)");
   EXPECT_EQ(context.dims()[0], 8);
   compile(text, {{"S", {}}});
-  if (runs_kernels()) {
-    EXPECT_GT(with_multiples, widest());
-  }
   Context free(program);
   for (const int64_t size : {1, 7, 8, 12, 0}) expect_right(free, {{"S", size}});
 }
