@@ -18,6 +18,7 @@ constexpr double kPipeDepth = 4;       // cycles until a result can be used
 constexpr double kWarp = 32;           // threads whose access takes one cycle of the pipe
 constexpr double kCacheSpeedup = 1.5;  // of the last-level cache over memory
 constexpr double kUnitShare = 2.5;     // of the fair share of bandwidth that one unit can draw
+constexpr double kPeerBytes = 12;      // a cycle, that a unit sends to others
 constexpr double kSharedPerUnit = 4;   // shared memory of a unit, in a workgroup's limits
 constexpr double kMaxRegisters = 255;  // of a thread
 constexpr double kWorkgroupsPerUnit = 32;
@@ -41,15 +42,18 @@ class GpuModel {
       : cost_(cost),
         target_(target),
         units_(target.compute_units),
+        slots_(cost.cluster > 1
+                   ? static_cast<double>(target.concurrent_clusters(cost.cluster) * cost.cluster)
+                   : units_),
         rate_(target.flops_f32 / 2 / units_) {}
 
   double seconds() const {
     const double resident = this->resident();
     if (resident < 1) return std::numeric_limits<double>::infinity();
-    const double busiest = std::ceil(cost_.workgroups / units_);
+    const double busiest = std::ceil(cost_.workgroups / slots_);
     const double rounds = std::floor(busiest / resident);
     // With many rounds compute units run out of step, and the last round fills up.
-    const double full = rounds >= 8 ? cost_.workgroups / units_ / resident : rounds;
+    const double full = rounds >= 8 ? cost_.workgroups / slots_ / resident : rounds;
     const double rest = rounds >= 8 ? 0 : busiest - rounds * resident;
     double time = kLaunch + kWorkgroupStart;
     if (full > 0) time += full * round_seconds(resident);
@@ -92,13 +96,17 @@ class GpuModel {
     const double waiting = share * cost_.cache_bytes / drawn;
     const double chain = cost_.round_trips * kMemoryLatency;
     // While one workgroup waits at a barrier, only the others work.
-    const double stalled = cost_.barriers * kBarrier / count + cost_.stalls * kMemoryLatency;
+    const double stalled = cost_.barriers * kBarrier / count + cost_.stalls * kMemoryLatency +
+                           cost_.first_share * std::max(memory, cache) +
+                           share * cost_.peer_bytes / (kPeerBytes * clock);
     return soft_max({issue, pipe, memory, cache, waiting, chain}) + stalled;
   }
 
   const LaunchCost& cost_;
   const Target& target_;
-  double units_, rate_;  // operations per second of one unit
+  double units_;
+  double slots_;  // units that workgroups reach: clusters leave some of a group of units idle
+  double rate_;   // operations per second of one unit
 };
 
 double cpu_seconds(const LaunchCost& cost, const Target& target) {

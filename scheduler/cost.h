@@ -16,6 +16,7 @@ namespace tcc::sched {
 
 struct LaunchCost {
   double workgroups = 1;
+  int64_t cluster = 1;      // workgroups that run side by side in a group of units
   double threads = 32;      // of a workgroup
   double registers = 32;    // of a thread, 32 bits each
   double shared_bytes = 0;  // of a workgroup
@@ -27,10 +28,12 @@ struct LaunchCost {
   double elements = 0;      // loaded and stored: a software device pays for each
   double memory_bytes = 0;  // that come from memory or go there, in whole sectors
   double cache_bytes = 0;   // that pass between the last-level cache and the units
+  double peer_bytes = 0;    // that workgroups send to others of their cluster
 
   // These are of one thread.
   double bytes_in_flight = 16;  // asked for before it waits
   double round_trips = 1;       // waits for memory, one after the other
+  double first_share = 0;       // of what it asks for, that it waits for before it computes
   double stalls = 0;            // such waits during which the workgroup computes nothing
   double barriers = 0;          // of the workgroup
   double parallelism = 4;       // operations that do not wait for one another

@@ -1,4 +1,4 @@
-// ==== convolution_add_relu_add [contraction] block_k=32 block_m=16 block_n=16 slices=4 thread_m=4 thread_n=2
+// ==== convolution_add_relu_add [contraction] block_k=64 block_m=16 block_n=16 slices=4 thread_m=4 thread_n=2
 // convolution.14 = convolution(x, mul.12) : f32[2, 32, 14, 14]
 // n = add(convolution.14, reshape.15) : f32[2, 32, 14, 14]
 // r = relu(n) : f32[2, 32, 14, 14]
@@ -21,7 +21,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
 #define ACC f32
 #define BLOCK_M 16
 #define BLOCK_N 16
-#define BLOCK_K 32
+#define BLOCK_K 64
 #define THREAD_M 4
 #define THREAD_N 2
 #define SLICES 4
@@ -33,7 +33,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
 #define B_VECTOR 1
 #define B_ALONG_K 1
 #define SEGMENT 2
-#define SHARED_BYTES 10240
+#define SHARED_BYTES 20480
 #define TOTALS_SHARED 0
 #define FOLD_TILES 0
 #define FLOAT_ACC 1

@@ -1,69 +1,56 @@
-// ==== convolution_add_relu_add [contraction] block_k=32 block_m=16 block_n=16 cluster=1 slices=4 thread_m=4 thread_n=2
+// ==== convolution_add_relu_add [contraction] block_k=16 block_m=32 block_n=32 cluster=4 slices=2 thread_m=8 thread_n=2
 // convolution.14 = convolution(x, mul.12) : f32[2, 32, 14, 14]
 // n = add(convolution.14, reshape.15) : f32[2, 32, 14, 14]
 // r = relu(n) : f32[2, 32, 14, 14]
 // y = add(r, residual) : f32[2, 32, 14, 14]
 #define ACC f32
-#define BLOCK_M 16
-#define BLOCK_N 16
-#define BLOCK_K 32
-#define THREAD_M 4
+#define BLOCK_M 32
+#define BLOCK_N 32
+#define BLOCK_K 16
+#define THREAD_M 8
 #define THREAD_N 2
-#define SLICES 4
-#define PEERS 1
+#define SLICES 2
+#define PEERS 4
 #define SIZE_K 144
-#define TILES_M 2
-#define TILES_N 25
+#define TILES_M 1
+#define TILES_N 13
 #define A_VECTOR 4
 #define A_ALONG_K 0
 #define B_VECTOR 1
 #define B_ALONG_K 1
 #define SEGMENT 2
-#define SHARED_BYTES 10240
+#define SHARED_BYTES 9232
 #define TOTALS_SHARED 0
 #define FOLD_TILES 0
 #define FLOAT_ACC 1
 #define WORKGROUP 128
-#define GRID 50
+#define GRID 52
 #define INDEX i32
-#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(128) convolution_add_relu_add_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, const f32* __restrict__ b3, f32* __restrict__ b4)
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(128) __cluster_dims__(4) convolution_add_relu_add_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, const f32* __restrict__ b3, f32* __restrict__ b4)
 #define TCC_BEGIN tcc_cuda_release();
 #define TCC_BLOCK (blockIdx.x + blockIdx.y * gridDim.x)
 #define TCC_THREAD (threadIdx.x)
 #define TCC_BUFFERS b0, b1, b2, b3, b4, 
 
 static __device__ __forceinline__ void load_a(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, const f32* __restrict__ b3, f32* __restrict__ b4, i32 batch, i32 at, i32 k, f32 (&out_values)[4]) {
-  if (k < 144) {
-    i32 m = at;
-    i32 kk = min(143, k);
-    f32 x[4];
-    uint4 w = ((const uint4*)b1)[kk * 8 + m];
-    x[0] = tcc_bits_f32(w.x);
-    x[1] = tcc_bits_f32(w.y);
-    x[2] = tcc_bits_f32(w.z);
-    x[3] = tcc_bits_f32(w.w);
-    #pragma unroll
-    for (i32 v = 0; v < 4; ++v) {
-      out_values[v] = x[v];
-    }
-  } else {
-    #pragma unroll
-    for (i32 v = 0; v < 4; ++v) {
-      out_values[v] = 0.0f;
-    }
+  i32 m = at;
+  i32 kk = k;
+  f32 x[4];
+  uint4 w = ((const uint4*)b1)[kk * 8 + m];
+  x[0] = tcc_bits_f32(w.x);
+  x[1] = tcc_bits_f32(w.y);
+  x[2] = tcc_bits_f32(w.z);
+  x[3] = tcc_bits_f32(w.w);
+  #pragma unroll
+  for (i32 v = 0; v < 4; ++v) {
+    out_values[v] = x[v];
   }
 }
 
 static __device__ __forceinline__ void load_b(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, const f32* __restrict__ b3, f32* __restrict__ b4, i32 batch, i32 at, i32 k, f32 (&out_values)[1]) {
-  if (k < 144) {
-    i32 n = min(391, at);
-    i32 kk = min(143, k);
-    out_values[0] = (((0 <= (((n / 14) % 14) + (kk / 48) - 1)) && ((((n / 14) % 14) + (kk / 48) - 1) < 14)) && ((0 <= (((kk >> 4) % 3) + (n % 14) - 1)) && ((((kk >> 4) % 3) + (n % 14) - 1) < 14))) ? b0[(kk & 15) * 196 + (n / 196) * 3136 + min(13, max(((kk >> 4) % 3) + (n % 14) - 1, 0)) + min(13, max(((n / 14) % 14) + (kk / 48) - 1, 0)) * 14] : 0.0f;
-  } else {
-    {
-      out_values[0] = 0.0f;
-    }
-  }
+  i32 n = min(391, at);
+  i32 kk = k;
+  out_values[0] = (((0 <= (((n / 14) % 14) + (kk / 48) - 1)) && ((((n / 14) % 14) + (kk / 48) - 1) < 14)) && ((0 <= (((kk >> 4) % 3) + (n % 14) - 1)) && ((((kk >> 4) % 3) + (n % 14) - 1) < 14))) ? b0[(kk & 15) * 196 + (n / 196) * 3136 + min(13, max(((kk >> 4) % 3) + (n % 14) - 1, 0)) + min(13, max(((n / 14) % 14) + (kk / 48) - 1, 0)) * 14] : 0.0f;
 }
 
 static __device__ __forceinline__ void epilogue(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, const f32* __restrict__ b3, f32* __restrict__ b4, i32 batch, i32 row, i32 part, const f32 (&acc)[2]) {

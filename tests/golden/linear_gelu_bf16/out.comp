@@ -1,4 +1,4 @@
-// ==== matmul_add_gelu [contraction] block_k=64 block_m=32 block_n=32 slices=8 thread_m=8 thread_n=4
+// ==== matmul_add_gelu [contraction] block_k=64 block_m=32 block_n=32 slices=4 thread_m=8 thread_n=4
 // transpose.2 = transpose(w) : bf16[256, 512]
 // matmul.3 = matmul(x, transpose.2) : bf16[128, 512]
 // h = add(matmul.3, b) : bf16[128, 512]
@@ -26,7 +26,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
 #define BLOCK_K 64
 #define THREAD_M 8
 #define THREAD_N 4
-#define SLICES 8
+#define SLICES 4
 #define SIZE_K 256
 #define TILES_M 4
 #define TILES_N 16
@@ -39,7 +39,7 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
 #define TOTALS_SHARED 0
 #define FOLD_TILES 0
 #define FLOAT_ACC 1
-#define WORKGROUP 256
+#define WORKGROUP 128
 #define GRID 64
 #define INDEX i32
 #define TCC_ENTRY void main()
@@ -52,7 +52,7 @@ layout(push_constant) uniform Arguments {
   In_bf16 b2;
   Out_bf16 b3;
 };
-layout(local_size_x = 256) in;
+layout(local_size_x = 128) in;
 
 void load_a(i32 batch, i32 at, i32 k, inout f32 out_values[8]) {
   i32 m = at;

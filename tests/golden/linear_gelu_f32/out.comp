@@ -1,4 +1,4 @@
-// ==== matmul_add_gelu [contraction] block_k=32 block_m=64 block_n=32 slices=4 thread_m=8 thread_n=4
+// ==== matmul_add_gelu [contraction] block_k=32 block_m=32 block_n=32 slices=4 thread_m=4 thread_n=4
 // transpose.2 = transpose(w) : f32[256, 512]
 // matmul.3 = matmul(x, transpose.2) : f32[128, 512]
 // h = add(matmul.3, b) : f32[128, 512]
@@ -16,26 +16,26 @@ layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
   uvec4 v[];
 };
 #define ACC f32
-#define BLOCK_M 64
+#define BLOCK_M 32
 #define BLOCK_N 32
 #define BLOCK_K 32
-#define THREAD_M 8
+#define THREAD_M 4
 #define THREAD_N 4
 #define SLICES 4
 #define SIZE_K 256
-#define TILES_M 2
+#define TILES_M 4
 #define TILES_N 16
 #define A_VECTOR 4
 #define A_ALONG_K 1
 #define B_VECTOR 4
 #define B_ALONG_K 1
 #define SEGMENT 4
-#define SHARED_BYTES 26624
+#define SHARED_BYTES 18432
 #define TOTALS_SHARED 0
 #define FOLD_TILES 0
 #define FLOAT_ACC 1
 #define WORKGROUP 256
-#define GRID 32
+#define GRID 64
 #define INDEX i32
 #define TCC_ENTRY void main()
 #define TCC_BLOCK (gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x)

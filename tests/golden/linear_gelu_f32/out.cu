@@ -1,32 +1,32 @@
-// ==== matmul_add_gelu [contraction] block_k=16 block_m=64 block_n=64 cluster=8 slices=1 thread_m=8 thread_n=4
+// ==== matmul_add_gelu [contraction] block_k=64 block_m=32 block_n=32 cluster=2 slices=2 thread_m=4 thread_n=4
 // transpose.2 = transpose(w) : f32[256, 512]
 // matmul.3 = matmul(x, transpose.2) : f32[128, 512]
 // h = add(matmul.3, b) : f32[128, 512]
 // y = gelu(h) : f32[128, 512]
 #define ACC f32
-#define BLOCK_M 64
-#define BLOCK_N 64
-#define BLOCK_K 16
-#define THREAD_M 8
+#define BLOCK_M 32
+#define BLOCK_N 32
+#define BLOCK_K 64
+#define THREAD_M 4
 #define THREAD_N 4
-#define SLICES 1
-#define PEERS 8
+#define SLICES 2
+#define PEERS 2
 #define SIZE_K 256
-#define TILES_M 2
-#define TILES_N 8
+#define TILES_M 4
+#define TILES_N 16
 #define A_VECTOR 4
 #define A_ALONG_K 1
 #define B_VECTOR 4
 #define B_ALONG_K 1
 #define SEGMENT 4
-#define SHARED_BYTES 17424
+#define SHARED_BYTES 36880
 #define TOTALS_SHARED 0
 #define FOLD_TILES 0
 #define FLOAT_ACC 1
 #define WORKGROUP 128
 #define GRID 128
 #define INDEX i32
-#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(128) __cluster_dims__(8) matmul_add_gelu_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3)
+#define TCC_ENTRY extern "C" __global__ void __launch_bounds__(128) __cluster_dims__(2) matmul_add_gelu_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3)
 #define TCC_BEGIN tcc_cuda_release();
 #define TCC_BLOCK (blockIdx.x + blockIdx.y * gridDim.x)
 #define TCC_THREAD (threadIdx.x)
