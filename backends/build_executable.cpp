@@ -52,6 +52,8 @@ exec::StandaloneKernel compile_legal(const sched::Kernel& kernel, const std::str
   result.grid = {kernel.launch[0], kernel.launch[1], 1};
   for (const std::string& size : kernel.sizes)
     result.scalars.push_back({DType::i64, ir::SymInt::symbol(size)});
+  for (const sched::Count& count : kernel.counts)
+    result.scalars.push_back({DType::i32, count.value});
   if (kernel.numbered) result.scalars.push_back({DType::i32, 0});
   result.maps = kernel.maps;
   result.loop_iterations = kernel.loop_iterations;

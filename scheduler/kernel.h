@@ -180,6 +180,13 @@ struct Requirements {
   std::set<std::string> functions;
 };
 
+// A number that sizes decide, for a device source that counts in 32 bits: the argument behind the
+// sizes that the macro `name` stands for. A launch of more is refused.
+struct Count {
+  std::string name;
+  SymInt value;
+};
+
 struct Kernel : exec::KernelTraits {
   std::string name;     // of the entry point: a C identifier that tells the ops, "matmul_add_gelu"
   std::string comment;  // the region, for the reader of the generated text
@@ -187,6 +194,7 @@ struct Kernel : exec::KernelTraits {
   // Symbols of its expressions, whose values are arguments after the buffers: i64 each. Indices are
   // then 64 bits wide.
   std::vector<std::string> sizes;
+  std::vector<Count> counts;
   SymInt grid = 1;                        // workgroups
   std::array<SymInt, 2> launch = {0, 0};  // the same by dimension; legalize sets it
   // Iterations of one thread of a generated kernel, at most. A program checks them against its

@@ -153,6 +153,7 @@ std::string_view access_text(Argument::Access access) {
 void write_head(std::ostringstream& out, const Kernel& kernel) {
   out << "kernel " << kernel.name;
   for (const std::string& size : kernel.sizes) out << " size " << size;
+  for (const Count& count : kernel.counts) out << " " << count.name << " " << count.value;
   out << " grid " << kernel.grid << " workgroup " << kernel.workgroup;
   if (kernel.cluster > 1) out << " cluster " << kernel.cluster;
   if (kernel.resident > 0) out << " resident " << kernel.resident;

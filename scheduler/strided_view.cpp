@@ -9,9 +9,9 @@
 namespace tcc::sched {
 
 OrRefusal<StridedView> strided_view(const Region& region, const ir::Value* value) {
-  const std::vector<int64_t> shape = ir::const_shape(*value);
+  const ir::Shape& shape = value->shape();
   std::vector<SymInt> index;
-  for (const int64_t dim : shape) index.push_back(SymInt::axis("i", dim));
+  for (const SymInt& dim : shape) index.push_back(SymInt::axis("i", dim));
   Inliner inliner(region);
   const Expr element = inliner.value_at(value, index);
   if (element->kind != ir::ExprNode::Kind::load) return Refusal{str(value->name, " is computed")};
@@ -23,7 +23,7 @@ OrRefusal<StridedView> strided_view(const Region& region, const ir::Value* value
     return Refusal{str(value->name, " does not lie in memory with one stride per dim")};
   StridedView view = {element->buffer, element->stored, offset.constant(), {}};
   for (size_t d = 0; d < shape.size(); ++d)
-    view.strides.push_back(shape[d] <= 1 ? 0 : coefficient(offset, index[d]));
+    view.strides.push_back(shape[d].is(0) || shape[d].is(1) ? 0 : coefficient(offset, index[d]));
   return view;
 }
 

@@ -19,7 +19,7 @@ struct StridedView {
 };
 
 // Refuses a value that is computed, and one of whose dims has no single stride, as in a reshape
-// that joins dims which a transpose put apart. The value's shape is fixed.
+// that joins dims which a transpose put apart. Dims may be open, strides are numbers.
 OrRefusal<StridedView> strided_view(const Region& region, const ir::Value* value);
 
 }  // namespace tcc::sched

@@ -27,7 +27,8 @@ class Unit {
   Unit(const Kernel& kernel, const sched::Target& target, const EmitOptions& options)
       : kernel_(kernel), target_(target), options_(options), d_(backend_for(target.api).dialect()) {
     reserved_ = reserved_words(d_, kernel);
-    if (kernel.numbered && (kernel.is_generated() || d_.number_parameter.empty()))
+    const bool has_numbers = kernel.numbered || !kernel.counts.empty();
+    if (has_numbers && (kernel.is_generated() || d_.number_parameter.empty()))
       fail_device(kernel.name, ": ", d_.name, " has no number of a launch here");
     table_ = !d_.table_block.empty() && int64_t{8} * num_arguments() > target.push_constant_bytes;
   }
@@ -79,7 +80,8 @@ class Unit {
   };
 
   int num_arguments() const {
-    return static_cast<int>(kernel_.arguments.size() + kernel_.sizes.size()) +
+    return static_cast<int>(kernel_.arguments.size() + kernel_.sizes.size() +
+                            kernel_.counts.size()) +
            (kernel_.numbered ? 1 : 0);
   }
 
@@ -187,15 +189,25 @@ class Unit {
     return text;
   }
 
-  // The number of the launch, where the kernel gets it.
-  std::string number_parameter() const {
-    if (!kernel_.numbered) return "";
-    return d_.parameter_separator + fill(d_.number_parameter, {{"name", kLaunchNumber}});
+  // The arguments behind the sizes, of 32 bits: counts, and the number of the launch.
+  std::vector<std::string> numbers() const {
+    std::vector<std::string> names;
+    for (const sched::Count& count : kernel_.counts) names.push_back(count_name(count));
+    if (kernel_.numbered) names.emplace_back(kLaunchNumber);
+    return names;
+  }
+  static std::string count_name(const sched::Count& count) { return "tcc_" + count.name; }
+
+  std::string number_parameters() const {
+    std::string text;
+    for (const std::string& name : numbers())
+      text += d_.parameter_separator + fill(d_.number_parameter, {{"name", name}});
+    return text;
   }
 
   std::string argument_block() const {
     if (!table_)
-      return fill(d_.argument_block, {{"parameters", all_parameters() + number_parameter()}});
+      return fill(d_.argument_block, {{"parameters", all_parameters() + number_parameters()}});
     std::string text = d_.table_block;
     for (size_t i = 0; i < kernel_.arguments.size(); ++i)
       text += fill(d_.table_entry, {{"type", buffer_type(kernel_.arguments[i])},
@@ -204,15 +216,15 @@ class Unit {
     for (size_t i = 0; i < kernel_.sizes.size(); ++i)
       text += fill(d_.table_size, {{"name", sched::size_name(kernel_.sizes[i])},
                                    {"number", std::to_string(kernel_.arguments.size() + i)}});
-    if (kernel_.numbered)
-      text += fill(d_.table_number,
-                   {{"name", kLaunchNumber}, {"number", std::to_string(num_arguments() - 1)}});
+    size_t number = kernel_.arguments.size() + kernel_.sizes.size();
+    for (const std::string& name : numbers())
+      text += fill(d_.table_number, {{"name", name}, {"number", std::to_string(number++)}});
     return text;
   }
 
-  // The buffers, the sizes, the launch's number, then the tensor maps.
+  // The buffers, the sizes, the counts, the launch's number, then the tensor maps.
   std::string entry_parameters() const {
-    std::string text = all_parameters() + number_parameter();
+    std::string text = all_parameters() + number_parameters();
     for (const exec::TensorMap& map : kernel_.maps) {
       TCC_CHECK(!d_.map_parameter.empty(), kernel_.name, ": ", d_.name, " has no tensor maps");
       text += d_.parameter_separator + fill(d_.map_parameter, {{"name", map.name}});
@@ -366,6 +378,8 @@ class Unit {
     text += "#define TCC_BLOCK (" + d_.block_index + ")\n";
     text += "#define TCC_THREAD (" + thread_index() + ")\n";
     if (kernel_.numbered) text += str("#define TCC_LAUNCH ", kLaunchNumber, "\n");
+    for (const sched::Count& count : kernel_.counts)
+      text += str("#define ", count.name, " ", count_name(count), "\n");
     std::string buffers;
     if (!d_.hook_buffers.empty()) {
       for (size_t i = 0; i < kernel_.arguments.size(); ++i)

@@ -50,7 +50,7 @@ kernels::AttentionOperand described(const Region& region, const Target& target,
   made.vector = chunk;
   made.buffer = buffer;
   made.apart = apart;
-  made.stride = apart ? 0 : operand.view->free_stride;
+  made.stride = apart ? 0 : operand.view->free_stride.value();
   return made;
 }
 

@@ -108,8 +108,8 @@ Hook AttentionHooks::row(const AttentionPlan::Operand& operand, std::string name
 Hook AttentionHooks::chunk(const AttentionPlan::Operand& operand, std::string name) const {
   const int64_t chunk = 16 / size_bytes(operand.view->dtype);
   OperandView chunks = *operand.view;
-  chunks.offset /= chunk;
-  for (OperandView::BatchAxis& axis : chunks.batch) axis.stride /= chunk;
+  chunks.offset = floordiv(chunks.offset, chunk);
+  for (OperandView::BatchAxis& axis : chunks.batch) axis.stride = floordiv(axis.stride, chunk);
   Hook hook;
   hook.name = std::move(name);
   hook.parameters = {Hook::index_parameter("batch", plan_.batches())};

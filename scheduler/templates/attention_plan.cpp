@@ -107,11 +107,15 @@ std::optional<OperandView> view_of(const Expr& element, const AttentionPlan& pla
   view.dtype = element->stored;
   view.free_stride = stride(row);
   view.k_stride = depth.is_const() ? 1 : stride(depth);
-  if (!rest.is_const() || rest.constant() < 0 || view.free_stride < 0 || view.k_stride < 0 ||
+  if (!rest.is_const() || rest.constant() < 0 || view.free_stride.value() < 0 ||
+      view.k_stride.value() < 0 ||
       std::ranges::any_of(strides, [](int64_t s) { return s < 0; }))
     return std::nullopt;
   view.offset = rest.constant();
-  view.batch = batch_axes(plan.batch, strides);
+  const auto as_sizes = [](const std::vector<int64_t>& numbers) {
+    return std::vector<SymInt>(numbers.begin(), numbers.end());
+  };
+  view.batch = batch_axes(as_sizes(plan.batch), as_sizes(strides));
   return view;
 }
 
@@ -204,14 +208,14 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
 std::vector<LayoutWish> wishes_of_rows(const Region& region, const AttentionPlan& plan) {
   std::vector<LayoutWish> wishes;
   for (const AttentionPlan::Operand* operand : {&plan.q, &plan.k, &plan.v}) {
-    if (!operand->view || operand->view->k_stride == 1) continue;
+    if (!operand->view || operand->view->k_stride.is(1)) continue;
     const Value* value = region.inputs[static_cast<size_t>(operand->view->buffer)];
     if (value->is_constant()) continue;
     const Layout& layout = region.layout(value);
     std::vector<int> order = layout.order();
     const auto is_depth = [&](int dim) {
       const auto at = static_cast<size_t>(dim);
-      return layout.strides[at].is(operand->view->k_stride) &&
+      return layout.strides[at] == operand->view->k_stride &&
              value->shape()[at].is(operand->depths);
     };
     const auto depth = std::ranges::find_if(order, is_depth);
@@ -269,7 +273,7 @@ int64_t AttentionPlan::sharing() const {
   for (const Operand* operand : {&k, &v}) {
     if (operand->view) {
       for (const OperandView::BatchAxis& axis : operand->view->batch)
-        sharing = std::gcd(sharing, axis.inside);
+        sharing = std::gcd(sharing, axis.inside.value());
       continue;
     }
     int64_t inside = 1;

@@ -39,13 +39,13 @@ kernels::AttentionOperand described(const AttentionPlan::Operand& operand) {
     made.apart = true;
   }
   if (!operand.view) return made;
-  made.along_rows = operand.view->k_stride != 1 && operand.view->free_stride == 1;
-  if (operand.view->k_stride != 1) return made;
+  made.along_rows = !operand.view->k_stride.is(1) && operand.view->free_stride.is(1);
+  if (!operand.view->k_stride.is(1)) return made;
   const int64_t alignment = operand.view->alignment(operand.view->free_stride);
   made.load = alignment >= 4 ? kernels::Load::tiles : kernels::Load::rows;
   made.vector = alignment / size_bytes(operand.view->dtype);
   made.buffer = operand.view->buffer;
-  made.stride = operand.view->free_stride;
+  made.stride = operand.view->free_stride.value();
   return made;
 }
 
@@ -312,7 +312,7 @@ class AttentionSm80Template : public Template {
     OrRefusal<AttentionPlan> plan = plan_matrix_attention(region);
     if (!plan) return plan.refusal();
     for (const auto& [operand, name] : named_operands(*plan))
-      if (operand->view && operand->view->free_stride > std::numeric_limits<int32_t>::max())
+      if (operand->view && operand->view->free_stride.value() > std::numeric_limits<int32_t>::max())
         return Refusal{str("rows of ", name, " are more than 2^31 elements apart")};
     auto attention = std::make_shared<const Attention>(*std::move(plan), target);
     bool is_legal = false;

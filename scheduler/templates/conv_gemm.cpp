@@ -41,7 +41,7 @@ std::string obstacle(const ConvView& view, const MatrixOperand& image, const Mat
   if (other.load != Load::tiles || !other.view.batch.empty() ||
       (!other.major_k && size_bytes(other.dtype) != 2))
     return str("weights of ", view.channels, " channels that are no tiles");
-  if (view.channels * other.view.k_stride * size_bytes(other.dtype) % kAlignment != 0)
+  if (!is_multiple(view.channels * other.view.k_stride * size_bytes(other.dtype), kAlignment))
     return str("weights of ", view.channels, " channels");
   return "";
 }

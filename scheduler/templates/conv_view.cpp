@@ -49,12 +49,12 @@ std::optional<Moves> moves(const SymInt& index, const std::vector<SymInt>& axes)
 }
 
 // The position that is clamped into [0, extent), or the index itself.
-SymInt unclamped(SymInt index, int64_t extent) {
-  const auto strip = [&](Atom::Kind kind, int64_t limit) {
+SymInt unclamped(SymInt index, const SymInt& extent) {
+  const auto strip = [&](Atom::Kind kind, const SymInt& limit) {
     const ir::AtomPtr atom = index.as_atom();
     if (!atom || atom->kind != kind) return;
     for (size_t i = 0; i < 2; ++i)
-      if (atom->args[i].is(limit)) {
+      if (atom->args[i] == limit) {
         index = atom->args[1 - i];
         return;
       }
@@ -80,7 +80,7 @@ class Recogniser {
     access_ = first ? plan.op.a(axes.batch, axes.m, axes.k) : plan.op.b(axes.batch, axes.k, axes.n);
     const int operand = first ? plan.op.a_operand : plan.op.b_operand;
     value_ = region.anchor->inputs[static_cast<size_t>(operand)];
-    shape_ = ir::const_shape(*value_);
+    shape_ = value_->shape();
     OrRefusal<StridedView> memory = strided_view(region, value_);
     if (memory)
       memory_ = *std::move(memory);
@@ -129,13 +129,14 @@ class Recogniser {
       channel_ = static_cast<int>(d);
       channel_axis_ = k->by;
       view_.channels = extent_of(plan_.k, *k);
-      view_.all_channels = shape_[d];
+      view_.all_channels = number(shape_[d]);
     }
     if (channel_ < 0) {
       refusal_ = str("channels of ", value_->name, " are no neighbours in memory");
       return;
     }
-    int64_t inside = plan_.batch.fixed_size();
+    int64_t inside = number(plan_.batch.size());
+    if (!refusal_.empty()) return;
     for (size_t i = 0; i < batch_.size(); ++i) {
       const int64_t extent = plan_.batch.extents[i].value();
       inside /= extent;
@@ -166,7 +167,7 @@ class Recogniser {
         view_.images = shape_[d];
         view_.image_pitch = memory_->strides[d];
       } else {
-        view_.spatial.push_back({shape_[d], memory_->strides[d], extent_of(free_list_, *own),
+        view_.spatial.push_back({number(shape_[d]), memory_->strides[d], extent_of(free_list_, *own),
                                  std::max<int64_t>(own->step, 1), extent_of(plan_.k, *k),
                                  std::max<int64_t>(k->step, 1), -position.constant(), along_k(*k)});
         if (k->by >= 0) taps_.insert(k->by);
@@ -181,8 +182,9 @@ class Recogniser {
   // Flat indices count pixels as loads bring them, and channels innermost.
   void check_order() {
     const auto moving = [](const FlatAxes& list) {
-      return std::ranges::count_if(list.extents,
-                                   [](const SymInt& extent) { return extent.value() > 1; });
+      return std::ranges::count_if(list.extents, [](const SymInt& extent) {
+        return !extent.is(0) && !extent.is(1);
+      });
     };
     if (!std::ranges::is_sorted(own_order_) || std::ssize(own_order_) != moving(free_list_))
       refusal_ = str("pixels of ", value_->name, " are not numbered by image and place");
@@ -193,15 +195,21 @@ class Recogniser {
   }
 
   // Places in k from one tap to the next.
-  int64_t along_k(const Moves& moves) const {
+  int64_t along_k(const Moves& moves) {
     int64_t places = moves.by < 0 ? 0 : 1;
     for (size_t i = plan_.k.extents.size(); i-- > static_cast<size_t>(moves.by + 1);)
-      places *= plan_.k.extents[i].value();
+      places *= number(plan_.k.extents[i]);
     return places;
   }
 
-  static int64_t extent_of(const FlatAxes& list, const Moves& moves) {
-    return moves.by < 0 ? 1 : list.extents[static_cast<size_t>(moves.by)].value();
+  int64_t extent_of(const FlatAxes& list, const Moves& moves) {
+    return moves.by < 0 ? 1 : number(list.extents[static_cast<size_t>(moves.by)]);
+  }
+
+  // Only the number of images may be open.
+  int64_t number(const SymInt& size) {
+    if (!size.is_const()) refusal_ = str(value_->name, " has a dim of ", size, " beside images");
+    return size.usual();
   }
 
   const ContractionPlan& plan_;
@@ -209,7 +217,7 @@ class Recogniser {
   std::vector<SymInt> batch_, free_, k_;
   ir::Access access_;
   const ir::Value* value_ = nullptr;
-  std::vector<int64_t> shape_;
+  ir::Shape shape_;
   std::optional<StridedView> memory_;
   std::vector<SymInt> positions_;  // by dim
   int channel_ = -1, channel_axis_ = -1;
@@ -221,9 +229,9 @@ class Recogniser {
 
 }  // namespace
 
-int64_t ConvView::pixels() const {
-  int64_t count = images;
-  for (const Spatial& dim : spatial) count *= dim.outputs;
+SymInt ConvView::pixels() const {
+  SymInt count = images;
+  for (const Spatial& dim : spatial) count = count * dim.outputs;
   return count;
 }
 
@@ -256,7 +264,7 @@ OrRefusal<exec::TensorMap> im2col_map(const ConvView& view, std::string name, in
   if (!is_aligned(view.offset)) return Refusal{str("it begins at element ", view.offset)};
   if (!is_aligned(channels)) return Refusal{str("loads of ", channels, " channels")};
   for (const OperandView::BatchAxis& axis : view.batch)
-    if (!is_aligned(axis.stride)) return Refusal{str("groups of ", axis.stride, " channels")};
+    if (!is_aligned(axis.stride.value())) return Refusal{str("groups of ", axis.stride, " channels")};
   const int64_t reach = int64_t{1} << (16 / static_cast<int64_t>(view.spatial.size()) - 1);
   for (size_t i = view.spatial.size(); i-- > 0;) {
     const ConvView::Spatial& dim = view.spatial[i];
@@ -275,7 +283,8 @@ OrRefusal<exec::TensorMap> im2col_map(const ConvView& view, std::string name, in
   }
   // One image has no pitch.
   const int64_t image_pitch =
-      view.images > 1 ? view.image_pitch : view.spatial[0].extent * view.spatial[0].pitch;
+      view.images.is(0) || view.images.is(1) ? view.spatial[0].extent * view.spatial[0].pitch
+                                             : view.image_pitch;
   if (!is_aligned(image_pitch))
     return Refusal{str("images that lie ", image_pitch, " elements apart")};
   map.dims.emplace_back(view.images);

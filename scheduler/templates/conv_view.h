@@ -26,12 +26,13 @@ struct ConvView {
   int buffer = 0;  // the kernel's slot
   DType dtype = DType::bf16;
   int64_t offset = 0;  // of the first element of the first image
-  int64_t images = 1, image_pitch = 0;
+  SymInt images = 1;   // may be open
+  int64_t image_pitch = 0;
   std::vector<Spatial> spatial;               // 1 to 3, outermost first
   int64_t channels = 1, all_channels = 1;     // of one group, and of the image; they are neighbours
   std::vector<OperandView::BatchAxis> batch;  // groups: a batch begins at other channels
 
-  int64_t pixels() const;  // of all images' results
+  SymInt pixels() const;  // of all images' results
   int64_t taps() const;
 };
 

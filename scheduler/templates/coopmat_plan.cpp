@@ -17,15 +17,19 @@ constexpr std::string_view kUnit = "coopmat";
 constexpr int64_t kChunk = 16;  // bytes of a load
 constexpr int64_t kMostChunks = int64_t{1} << 30;
 
+// Whether 32 bits number a buffer's chunks; those of open dims are counted when sizes are known.
+bool may_have_numbers(const Region& region, int buffer, int64_t chunk) {
+  const SymInt& elements = region.layout(region.inputs[static_cast<size_t>(buffer)]).elements;
+  return !elements.is_const() || elements.value() / chunk < kMostChunks;
+}
+
 // Loads of 16 bytes need lines that consist of them, and 32 bits for their numbers. Else the load
 // hook brings what it can.
 void restrict_load(const Region& region, MatrixOperand& operand,
-                   const ContractionPlan::Operand& of_plan, int64_t line_elements) {
+                   const ContractionPlan::Operand& of_plan, const SymInt& line_elements) {
   const int64_t chunk = kChunk / size_bytes(operand.dtype);
-  if (operand.load == Load::tiles && line_elements % chunk == 0 &&
-      region.layout(region.inputs[static_cast<size_t>(operand.view.buffer)]).elements.value() /
-              chunk <
-          kMostChunks)
+  if (operand.load == Load::tiles && is_multiple(line_elements, chunk) &&
+      may_have_numbers(region, operand.view.buffer, chunk))
     return;
   operand.load = Load::computed;
   operand.major_k = of_plan.along_k;
@@ -35,11 +39,13 @@ void restrict_load(const Region& region, MatrixOperand& operand,
 bool has_chunks(const Region& region, const ConvView& image) {
   const int64_t chunk = kChunk / size_bytes(image.dtype);
   const auto is_whole = [&](int64_t elements) { return elements % chunk == 0; };
-  const ir::Value* buffer = region.inputs[static_cast<size_t>(image.buffer)];
   return is_whole(image.channels) && is_whole(image.offset) && is_whole(image.image_pitch) &&
          std::ranges::all_of(image.spatial, is_whole, &ConvView::Spatial::pitch) &&
-         std::ranges::all_of(image.batch, is_whole, &OperandView::BatchAxis::stride) &&
-         region.layout(buffer).elements.value() / chunk < kMostChunks;
+         std::ranges::all_of(image.batch,
+                             [&](const OperandView::BatchAxis& axis) {
+                               return is_multiple(axis.stride, chunk);
+                             }) &&
+         may_have_numbers(region, image.buffer, chunk);
 }
 
 // A convolution's image comes by chunks where it can.
@@ -58,8 +64,8 @@ void bring_image(const Region& region, CoopmatGemm& product) {
   product.image = *std::move(view);
 }
 
-Hook::Parameter passed(std::string of, int64_t extent) {
-  return Hook::index_parameter(std::move(of), std::max<int64_t>(2, extent));
+Hook::Parameter passed(std::string of, const SymInt& extent) {
+  return Hook::index_parameter(std::move(of), ir::max(2, extent));
 }
 
 }  // namespace
@@ -104,16 +110,16 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target) 
   if (!gemm) return gemm.refusal();
   CoopmatGemm product{*std::move(gemm), std::nullopt, target.subgroup_size, {}};
   const ContractionPlan& plan = product.plan;
-  const int64_t k = plan.k.fixed_size();
-  restrict_load(region, product.a, plan.a, product.a.major_k ? k : plan.m.fixed_size());
-  restrict_load(region, product.b, plan.b, product.b.major_k ? k : plan.n.fixed_size());
+  const SymInt k = plan.k.size();
+  restrict_load(region, product.a, plan.a, product.a.major_k ? k : plan.m.size());
+  restrict_load(region, product.b, plan.b, product.b.major_k ? k : plan.n.size());
   bring_image(region, product);
   const std::set<DType> types = {product.a.dtype, product.b.dtype};
   for (const MatrixUnit& unit : served.matrix_units)
     if (types == std::set<DType>{unit.a, unit.b}) product.units.push_back(unit);
   int least_side = product.units.front().m;
   for (const MatrixUnit& unit : product.units) least_side = std::min({least_side, unit.m, unit.n});
-  const int64_t m = plan.m.fixed_size(), n = plan.n.fixed_size();
+  const int64_t m = plan.m.size().usual(), n = plan.n.size().usual();
   if (2 * std::min(m, n) < least_side)
     return Refusal{str("results of ", m, " x ", n, " fill little of its matrices")};
   for (const std::string& extension : product.extensions())
@@ -125,22 +131,22 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target) 
 Hook chunk_hook(const MatrixOperand& operand, const ContractionPlan& plan, bool of_a,
                 std::string name) {
   const int64_t chunk = kChunk / size_bytes(operand.dtype);
-  const int64_t free = (of_a ? plan.m : plan.n).fixed_size(), k = plan.k.fixed_size();
+  const SymInt free = (of_a ? plan.m : plan.n).size(), k = plan.k.size();
   OperandView chunks = operand.view;
-  chunks.offset /= chunk;
-  for (OperandView::BatchAxis& axis : chunks.batch) axis.stride /= chunk;
+  chunks.offset = floordiv(chunks.offset, chunk);
+  for (OperandView::BatchAxis& axis : chunks.batch) axis.stride = floordiv(axis.stride, chunk);
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan.batch.fixed_size()),
-                     passed("at", operand.major_k ? free : free / chunk),
-                     passed("k", operand.major_k ? k / chunk : k)};
+  hook.parameters = {Hook::index_parameter("batch", plan.batch.size()),
+                     passed("at", operand.major_k ? free : floordiv(free, chunk)),
+                     passed("k", operand.major_k ? floordiv(k, chunk) : k)};
   const SymInt at = hook.parameters[1].axis, along_k = hook.parameters[2].axis;
   const SymInt line = operand.major_k ? at : along_k, along = operand.major_k ? along_k : at;
   hook.result = DType::i32;
   hook.returns = true;
   hook.body = {
       return_value(ir::cast(ir::index_value(batch_offset(chunks, hook.parameters[0].axis) +
-                                            line * (operand.line_stride() / chunk) + along),
+                                            line * floordiv(operand.line_stride(), chunk) + along),
                             DType::i32))};
   return hook;
 }
@@ -149,16 +155,16 @@ Hook image_chunk_hook(const ConvView& image, const ContractionPlan& plan, std::s
   const int64_t chunk = kChunk / size_bytes(image.dtype), channels = image.channels / chunk;
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan.batch.fixed_size()),
+  hook.parameters = {Hook::index_parameter("batch", plan.batch.size()),
                      passed("at", image.pixels()), passed("k", image.taps() * channels)};
   const SymInt at = hook.parameters[1].axis, k = hook.parameters[2].axis;
-  std::vector<int64_t> extents = {image.images};
-  for (const ConvView::Spatial& dim : image.spatial) extents.push_back(dim.outputs);
-  const std::vector<SymInt> pixel = delinearize_ints(at, extents);
+  std::vector<SymInt> extents = {image.images};
+  for (const ConvView::Spatial& dim : image.spatial) extents.emplace_back(dim.outputs);
+  const std::vector<SymInt> pixel = ir::delinearize(at, extents);
   OperandView groups;
   groups.offset = image.offset / chunk;
   groups.batch = image.batch;
-  for (OperandView::BatchAxis& axis : groups.batch) axis.stride /= chunk;
+  for (OperandView::BatchAxis& axis : groups.batch) axis.stride = floordiv(axis.stride, chunk);
   SymInt number = batch_offset(groups, hook.parameters[0].axis) +
                   pixel[0] * (image.image_pitch / chunk) + mod(k, channels);
   std::vector<Expr> inside;

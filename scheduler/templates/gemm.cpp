@@ -47,6 +47,20 @@ kernels::Operand kernel_operand(const MatrixOperand& operand,
   return result;
 }
 
+// Tiles are guarded along rows; columns and sums are numbers.
+OrRefusal<ContractionPlan> plan_product(const Region& region) {
+  OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
+  if (plan && (!plan->n.size().is_const() || !plan->k.size().is_const()))
+    return Refusal{str(region.anchor->op_name(), " of ", plan->n.size(), " columns and sums of ",
+                       plan->k.size(), " products, which its kernels need as numbers")};
+  return plan;
+}
+
+int64_t usual_products(const ContractionPlan& plan) {
+  return plan.batch.size().usual() * plan.m.size().usual() * plan.n.size().usual() *
+         plan.k.size().usual();
+}
+
 // f8 as what the other operand is, f16 with f8: exact, since f8 is part of every wider type.
 void widen_f8(const ContractionPlan& plan, MatrixOperand& a, MatrixOperand& b) {
   const DType other = is_f8(a.dtype) ? b.dtype : a.dtype, wide = is_f8(other) ? DType::f16 : other;
@@ -67,8 +81,9 @@ bool is_of_exact_f32(const Region& region) {
 }
 
 Gemm::Sides Gemm::sides(bool swapped) const {
-  const int64_t m = plan.m.fixed_size(), n = plan.n.fixed_size();
-  return swapped ? Sides{b, a, n, m} : Sides{a, b, m, n};
+  const SymInt m = plan.m.size(), n = plan.n.size();
+  return swapped ? Sides{b, a, n, m, n.usual(), m.usual()}
+                 : Sides{a, b, m, n, m.usual(), n.usual()};
 }
 
 kernels::Product Gemm::product(bool swapped) const {
@@ -76,29 +91,31 @@ kernels::Product Gemm::product(bool swapped) const {
   kernels::Product product;
   product.m = side.m;
   product.n = side.n;
-  product.k = plan.k.fixed_size();
-  product.batches = plan.batch.fixed_size();
+  product.k = plan.k.size().usual();
+  product.batches = plan.batch.size().usual();
+  product.open.m = !side.rows.is_const();
+  product.open.n = !side.columns.is_const();
+  product.open.k = !plan.k.size().is_const();
+  product.open.batches = !plan.batch.size().is_const();
   product.a = kernel_operand(side.a, swapped ? plan.b : plan.a);
   product.b = kernel_operand(side.b, swapped ? plan.a : plan.b);
   if (exact) product.a.element = product.b.element = kernels::Element::f32;
   product.sum = sum_of(plan.accumulator);
   product.swapped = swapped;
-  product.segment = std::gcd(kMostColumns, plan.n.fixed_size());
+  product.segment = plan.n.size().known_power_of_two(kMostColumns);
   return product;
 }
 
 OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
   if (!target.has_matrix_unit(unit)) return Refusal{str("the target has no ", unit, " units")};
   if (is_of_exact_f32(region)) return Refusal{str(unit, " units do not multiply f32")};
-  OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
+  OrRefusal<ContractionPlan> plan = plan_product(region);
   if (!plan) return plan.refusal();
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
   if (!bytes && plan->accumulator != DType::f32)
     return Refusal{str(unit, " units do not sum up in ", name(plan->accumulator))};
   // Few products, and none at all where a dim is 0.
-  const int64_t k = plan->k.fixed_size(),
-                products =
-                    plan->batch.fixed_size() * plan->m.fixed_size() * plan->n.fixed_size() * k;
+  const int64_t k = plan->k.size().usual(), products = usual_products(*plan);
   if (k < kLeastK || products < kLeastProducts)
     return Refusal{str(products, " products, ", k, " in a sum, are too few for ", unit, " units")};
   auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
@@ -124,10 +141,10 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
 
 OrRefusal<Gemm> plan_exact_gemm(const Region& region) {
   if (!is_of_exact_f32(region)) return Refusal{"it is no product of f32"};
-  OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
+  OrRefusal<ContractionPlan> plan = plan_product(region);
   if (!plan) return plan.refusal();
-  const int64_t m = plan->m.fixed_size(), k = plan->k.fixed_size(),
-                products = plan->batch.fixed_size() * m * plan->n.fixed_size() * k;
+  const int64_t m = plan->m.size().usual(), k = plan->k.size().usual(),
+                products = usual_products(*plan);
   if (m < kLeastRows || k < kLeastK || products < kLeastProducts)
     return Refusal{str(products, " products of ", m, " rows, ", k, " in a sum, fill no tiles")};
   const auto operand = [&](bool of_a) {
@@ -145,9 +162,10 @@ GemmShape::GemmShape(const Gemm& gemm, const Config& config)
       swapped(config["swapped"] != 0),
       side(gemm.sides(swapped)),
       computed(!kernels::is_copied(side.a.load) || !kernels::is_copied(side.b.load)),
-      batches(gemm.plan.batch.fixed_size()),
-      k(gemm.plan.k.fixed_size()),
-      product(gemm.product(swapped)) {}
+      batches(gemm.plan.batch.size().usual()),
+      k(gemm.plan.k.size().usual()),
+      product(gemm.product(swapped)),
+      all_batches(gemm.plan.batch.size()) {}
 
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target) {
   constexpr double kLaunch = 2e-6;
@@ -162,8 +180,8 @@ double launch_seconds(const GemmCycles& cycles, double bytes, const Target& targ
 EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target& target) {
   constexpr double kStore = 8;
   const ContractionPlan& plan = gemm.plan;
-  const auto elements =
-      static_cast<double>(plan.batch.fixed_size() * plan.m.fixed_size() * plan.n.fixed_size());
+  const auto elements = static_cast<double>(
+      plan.batch.size().usual() * plan.m.size().usual() * plan.n.size().usual());
   double stored = 0;
   for (const ir::Value* output : region.outputs) stored += size_bytes(output->dtype());
   const double share = target.bandwidth / target.compute_units / target.clock();
@@ -233,7 +251,13 @@ GemmWriter::GemmWriter(Kernel& kernel, const Region& region, const Target& targe
       sides_(gemm.sides(swapped)),
       hooks_(region_, gemm_.plan, tile_) {}
 
-void GemmWriter::product(std::span<const OperandView> residuals) {
+void GemmWriter::product(const SymInt& tiles, std::span<const OperandView> residuals) {
+  const std::pair<const char*, SymInt> sizes[] = {{"SIZE_M", sides_.rows},
+                                                  {"SIZE_N", sides_.columns},
+                                                  {"SIZE_K", gemm_.plan.k.size()},
+                                                  {"TILES", tiles}};
+  for (const auto& [name, size] : sizes)
+    if (!size.is_const()) kernel_.counts.push_back({name, size});
   kernel_.flops = gemm_.plan.flops();
   if (!gemm_.exact) kernel_.flop_rate = rate_ * 2 / size_bytes(gemm_.dtype);
   std::vector<int> read;
@@ -242,7 +266,7 @@ void GemmWriter::product(std::span<const OperandView> residuals) {
   for (size_t i = 0; i < residuals.size(); ++i) {
     need_alignment(kernel_, residuals[i], kCopyAlignment);
     if (!residuals[i].batch.empty())
-      kernel_.hooks.push_back(coordinates_hook(residuals[i], gemm_.plan.batch.fixed_size(),
+      kernel_.hooks.push_back(coordinates_hook(residuals[i], gemm_.plan.batch.size(),
                                                i == 0 ? "batch_residual" : "batch_residual_2"));
   }
 }

@@ -25,17 +25,19 @@ struct Gemm {
   // The sides of a kernel. With `swapped` its rows are the plan's columns, for results of few rows.
   struct Sides {
     const MatrixOperand &a, &b;
-    int64_t m, n;
+    SymInt rows, columns;
+    int64_t m, n;  // the usual ones
   };
   Sides sides(bool swapped) const;
-  // Returns the product as the device sources' struct.
+  // Returns the product as the device sources' struct, with the usual sizes.
   kernels::Product product(bool swapped) const;
 };
 
 // Returns whether the region multiplies f32 that no matrix unit may truncate.
 bool is_of_exact_f32(const Region& region);
 
-// Refuses what is no product of matrices that the target's `unit` multiplies, where f32 results
+// Refuses what is no product of matrices that the target's `unit` multiplies, open columns and sums,
+// where f32 results
 // would lose bits by its truncated sums, which those of f8 may, and what is too small to gain. Sums
 // of bytes are exact: 32-bit integers that wrap. A unit that does not multiply f8 reads it as a
 // wider type.
@@ -50,8 +52,14 @@ struct GemmShape {
   bool swapped;
   Gemm::Sides side;  // of the gemm, which must outlive this
   bool computed;     // threads load an operand, through registers
-  int64_t batches, k;
+  int64_t batches, k;  // the usual ones
   kernels::Product product;
+  SymInt all_batches;
+
+  // Tiles of so many of the kernel's rows and columns that cover all batches.
+  SymInt all_tiles(int64_t rows, int64_t columns) const {
+    return all_batches * ir::ceildiv(side.rows, rows) * ir::ceildiv(side.columns, columns);
+  }
 };
 
 // The costs of a launch, for the cost model.
@@ -96,8 +104,9 @@ class GemmWriter {
   GemmWriter(Kernel& kernel, const Region& region, const Target& target, const Gemm& gemm,
              bool swapped, const ContractionTile& tile);
 
-  // The epilogue, and flops. The device source brings these matrices that the epilogue reads.
-  void product(std::span<const OperandView> residuals = {});
+  // The epilogue, flops, and sizes that come at run time: SIZE_M, SIZE_N, SIZE_K, and TILES where
+  // `tiles` depends on them. The device source brings these matrices that the epilogue reads.
+  void product(const SymInt& tiles, std::span<const OperandView> residuals = {});
   // The hooks that bring A (`first`) or B. `vectors`: asynchronous copies are made by threads
   // (vector_x), not by the copy engine.
   void operand(bool first, bool vectors);

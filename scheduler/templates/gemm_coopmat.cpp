@@ -242,10 +242,11 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
   void write(Kernel& kernel, GemmWriter& writer, const Shape& s, const Config&,
              const Target&) const override {
     TCC_CHECK(s.unit, "a config of no matrix unit");
-    writer.product();
+    const SymInt tiles = s.all_tiles(s.block_m, s.block_n);
+    writer.product(tiles);
     kernel.workgroup = static_cast<int>(coopmat::threads(s.kernel));
     kernel.uses_lanes = true;
-    kernel.grid = s.tiles;
+    kernel.grid = tiles;
     kernel.parameters = parameters_of(s.kernel, "GemmCoopmat", "common/gemm_coopmat_shape.h");
     kernel.defines = {{"SHARED_BYTES", std::to_string(coopmat::shared_bytes(s.kernel))}};
     kernel.needs.extensions = s.gemm.extensions();
@@ -264,6 +265,11 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
                                ? image_chunk_hook(*s.gemm.image, s.gemm.plan, name)
                                : chunk_hook(operand, s.gemm.plan, first != s.swapped, name));
     kernel.defines.emplace_back(first ? "A_BUFFER" : "B_BUFFER", str("b", operand.view.buffer));
+    // Chunks have numbers of 32 bits.
+    const SymInt& elements = kernel.arguments[static_cast<size_t>(operand.view.buffer)].elements;
+    if (!elements.is_const())
+      kernel.counts.push_back({first ? "CHUNKS_A" : "CHUNKS_B",
+                               ir::ceildiv(elements, 16 / size_bytes(operand.view.dtype))});
   }
 };
 

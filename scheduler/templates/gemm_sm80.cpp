@@ -187,10 +187,11 @@ class GemmSm80Template : public GemmTemplate<Shape> {
 
   void write(Kernel& kernel, GemmWriter& writer, const Shape& s, const Config&,
              const Target&) const override {
-    writer.product();
+    const SymInt tiles = s.all_tiles(s.block_m, s.block_n);
+    writer.product(tiles);
     kernel.workgroup = static_cast<int>(s.threads());
     kernel.resident = static_cast<int>(s.resident);
-    kernel.grid = s.tiles;
+    kernel.grid = tiles;
     kernel.shared_bytes = sm80::shared_bytes(s.kernel);
     kernel.parameters = parameters_of(s.kernel, "GemmSm80", "common/gemm_sm80_shape.h");
     writer.operand(true, true);

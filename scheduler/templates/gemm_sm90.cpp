@@ -59,19 +59,20 @@ GemmSm90 parameters_of_config(const ConvGemm& gemm, const kernels::Product& prod
 // A config on a product. What a launch needs is in `kernel`, which the device source gets; the rest
 // is for the cost model.
 struct Shape : GemmShape {
-  Shape(const ConvGemm& gemm, const Config& c)
-      : GemmShape(gemm, c),
-        image(gemm.image ? &*gemm.image : nullptr),
-        residuals(gemm.residuals),
-        kernel(parameters_of_config(gemm, product, c)),
+  Shape(const ConvGemm& of, const Config& c)
+      : GemmShape(of, c),
+        gemm(of),
+        image(of.image ? &*of.image : nullptr),
+        residuals(of.residuals),
+        kernel(parameters_of_config(of, product, c)),
         groups(kernel.groups),
         pingpong(kernel.pingpong),
         cluster_m(kernel.cluster_m),
         cluster_n(kernel.cluster_n),
         split_k(kernel.split_k),
-        bytes(size_bytes(gemm.dtype) == 1),
-        f8(is_f8(gemm.dtype)),
-        promoted(gemm.promoted),
+        bytes(size_bytes(of.dtype) == 1),
+        f8(is_f8(of.dtype)),
+        promoted(of.promoted),
         line(sm90::block_k(kernel)),
         k_tiles(sm90::k_tiles(kernel)),
         tiles_m(sm90::tiles_m(kernel)),
@@ -80,7 +81,8 @@ struct Shape : GemmShape {
   // Fills in what the target decides: how many clusters run at once, and how many stages fit.
   GemmSm90 on(const Target& target) const {
     GemmSm90 g = kernel;
-    g.clusters = std::min<int64_t>(target.concurrent_clusters(cluster()), tiles());
+    g.clusters = target.concurrent_clusters(cluster());
+    if (!kernels::has_open_tiles(g.product)) g.clusters = std::min<int64_t>(g.clusters, tiles());
     g.strips = sm90::is_f32(g) ? 0 : sm90::strips_within(g, target.shared_bytes);
     g.stages = sm90::stages_within(g, target.shared_bytes);
     return g;
@@ -94,6 +96,9 @@ struct Shape : GemmShape {
   int64_t slabs() const { return sm90::slabs(kernel); }
   // Clusters' worth of tiles, and how many rounds of them there are.
   int64_t tiles() const { return sm90::tiles(kernel); }
+  SymInt all_tiles() const {
+    return GemmShape::all_tiles(block_m * cluster_m, block_n * cluster_n);
+  }
   int64_t rounds(const Target& target) const {
     return ceil_div(tiles(), target.concurrent_clusters(cluster()));
   }
@@ -113,6 +118,7 @@ struct Shape : GemmShape {
     return static_cast<double>(rows_b()) / static_cast<double>(cluster_m);
   }
 
+  const ConvGemm& gemm;
   const ConvView* image;  // of the gemm; null: there is none
   const std::vector<OperandView>& residuals;
   GemmSm90 kernel;
@@ -218,23 +224,22 @@ double read_again(const Shape& s) {
 
 // Boxes as the device source says: `rows` of a tile, of which each of `share` workgroups loads a
 // slice. `free`: the extent of the operand's own axis.
-TensorMap tensor_map(const Shape& s, const MatrixOperand& operand, int64_t free, int64_t rows,
+TensorMap tensor_map(const Shape& s, const MatrixOperand& operand, const SymInt& free, int64_t rows,
                      int64_t share, std::string name) {
   const OperandView& view = operand.view;
   if (operand.major_k)
     return tiled_map(view, std::move(name),
-                     {{{s.k, 1, s.line}, {free, view.free_stride, rows / share}}});
+                     {{{s.gemm.plan.k.size(), 1, s.line}, {free, view.free_stride, rows / share}}});
   return tiled_map(view, std::move(name),
-                   {{{free, 1, s.line}, {s.k, view.k_stride, s.line / share}}});
+                   {{{free, 1, s.line}, {s.gemm.plan.k.size(), view.k_stride, s.line / share}}});
 }
 
 // The strips of a residual as the device source says.
 TensorMap residual_map(const Shape& s, const OperandView& view, std::string name) {
-  const int64_t m = s.swapped ? s.side.n : s.side.m, n = s.swapped ? s.side.m : s.side.n,
-                columns = sm90::segments(s.kernel) * 8;
+  const int64_t columns = sm90::segments(s.kernel) * 8;
   TensorMap map = tiled_map(view, std::move(name),
-                            {{{n, 1, s.swapped ? sm90::kStripRows : columns},
-                              {m, view.free_stride, s.swapped ? columns : sm90::kStripRows}}});
+                            {{{s.gemm.plan.n.size(), 1, s.swapped ? sm90::kStripRows : columns},
+                              {s.gemm.plan.m.size(), view.free_stride, s.swapped ? columns : sm90::kStripRows}}});
   map.swizzle = 0;
   return map;
 }
@@ -250,7 +255,7 @@ TensorMap image_map(const Shape& s, int64_t pixels, std::string name) {
   TCC_CHECK(map, map.reason());
   return *map;
 }
-TensorMap pieces_map(const Shape& s, const MatrixOperand& operand, int64_t free, int64_t rows,
+TensorMap pieces_map(const Shape& s, const MatrixOperand& operand, const SymInt& free, int64_t rows,
                      std::string name) {
   const OperandView& view = operand.view;
   const int64_t element = size_bytes(view.dtype), channels = s.kernel.image.channels,
@@ -431,11 +436,13 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
     const GemmSm90 parameters = s.on(target);
     const std::span<const OperandView> residuals =
         std::span(s.residuals).first(parameters.strips > 0 ? s.residuals.size() : 0);
-    writer.product(residuals);
+    const SymInt tiles = s.all_tiles(), clusters = ir::min(tiles, parameters.clusters);
+    writer.product(tiles, residuals);
+    if (!clusters.is_const()) kernel.counts.push_back({"CLUSTERS", clusters});
     kernel.workgroup = static_cast<int>(sm90::threads(parameters));
     kernel.cluster = static_cast<int>(s.cluster());
     kernel.resident = 1;
-    kernel.grid = parameters.clusters * s.cluster();
+    kernel.grid = clusters * s.cluster();
     // Tiles that share rows or columns through the cache want neighbouring SMs, which is worth more
     // than the microsecond of an early beginning once a launch takes some.
     constexpr double kLong = 20e-6;
@@ -455,7 +462,8 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
       const MatrixOperand& operand = first ? s.side.a : s.side.b;
       if (!kernels::is_copied(operand.load)) continue;
       const std::string map = first ? "map_a" : "map_b";
-      const int64_t free = first ? s.side.m : s.side.n, rows = first ? s.rows_a() : s.rows_b(),
+      const SymInt& free = first ? s.side.rows : s.side.columns;
+      const int64_t rows = first ? s.rows_a() : s.rows_b(),
                     share = first ? s.cluster_n : s.cluster_m;
       kernel.maps.push_back(operand.load == Load::im2col ? image_map(s, rows / share, map)
                             : sm90::is_ragged(s.kernel)

@@ -23,6 +23,9 @@ namespace tcc::sched {
 template <class Shape, class Plan = Gemm>
 class GemmTemplate : public Template {
  public:
+  // Rows and batches may be open: configs are chosen at their usual sizes.
+  bool takes_open_dims() const final { return true; }
+
   Match match(const Region& region, const Target& target) const final {
     OrRefusal<Plan> gemm = plan(region, target);
     if (!gemm) return gemm.refusal();

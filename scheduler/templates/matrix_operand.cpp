@@ -63,8 +63,8 @@ MatrixOperand described_operand(const OperandView& view, const ContractionPlan& 
   operand.dtype = view.dtype;
   operand.major_k = (of_a ? plan.a : plan.b).along_k;
   operand.vector = (of_a ? plan.a : plan.b).vector;
-  const bool along_k = view.k_stride == 1 || plan.k.fixed_size() == 1,
-             along_free = view.free_stride == 1 || (of_a ? plan.m : plan.n).size().is(1);
+  const bool along_k = view.k_stride.is(1) || plan.k.size().is(1),
+             along_free = view.free_stride.is(1) || (of_a ? plan.m : plan.n).size().is(1);
   if (!along_k && !along_free) return operand;
   operand.view = view;
   operand.major_k = along_k;
@@ -83,14 +83,14 @@ void need_alignment(Kernel& kernel, const OperandView& view, int64_t alignment) 
 }
 
 Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
-  const Hook::Parameter batch = Hook::index_parameter("batch", plan.batch.fixed_size()),
+  const Hook::Parameter batch = Hook::index_parameter("batch", plan.batch.size()),
                         line = Hook::index_parameter("line", kManyLines);
   return offset_hook(std::move(name), {batch, line},
                      batch_offset(operand.view, batch.axis) + line.axis * operand.line_stride());
 }
 
 Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
-  const Hook::Parameter batch = Hook::index_parameter("batch", plan.batch.fixed_size()),
+  const Hook::Parameter batch = Hook::index_parameter("batch", plan.batch.size()),
                         at = Hook::index_parameter("at", kManyLines),
                         k = Hook::index_parameter("k", kManyLines);
   const int64_t vector = operand.alignment / size_bytes(operand.dtype);
@@ -105,7 +105,7 @@ namespace {
 
 // Sets the first elements of the hook's array `c` from the batch's number.
 using CoordinatesOf = std::function<std::vector<SymInt>(const SymInt& batch)>;
-Hook array_hook(int64_t batches, std::string name, const CoordinatesOf& of) {
+Hook array_hook(const SymInt& batches, std::string name, const CoordinatesOf& of) {
   Hook hook;
   hook.name = std::move(name);
   hook.parameters = {Hook::index_parameter("batch", batches),
@@ -120,7 +120,7 @@ Hook array_hook(int64_t batches, std::string name, const CoordinatesOf& of) {
 
 }  // namespace
 
-Hook coordinates_hook(const OperandView& view, int64_t batches, std::string name) {
+Hook coordinates_hook(const OperandView& view, const SymInt& batches, std::string name) {
   return array_hook(batches, std::move(name), [&](const SymInt& batch) {
     std::vector<SymInt> values;
     for (size_t i = view.batch.size(); i-- > 0;) values.push_back(coordinate(view.batch[i], batch));
@@ -129,11 +129,11 @@ Hook coordinates_hook(const OperandView& view, int64_t batches, std::string name
 }
 
 Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
-  return coordinates_hook(operand.view, plan.batch.fixed_size(), std::move(name));
+  return coordinates_hook(operand.view, plan.batch.size(), std::move(name));
 }
 
 Hook group_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name) {
-  return array_hook(plan.batch.fixed_size(), std::move(name), [&](const SymInt& batch) {
+  return array_hook(plan.batch.size(), std::move(name), [&](const SymInt& batch) {
     return std::vector<SymInt>{batch_offset(operand.view, batch) - operand.view.offset};
   });
 }

@@ -17,7 +17,7 @@ struct MatrixOperand {
   DType dtype = DType::bf16;  // what the matrix unit reads: bf16, f16, f32 (as tf32), f8, i8 or u8
 
   // The distance of lines in elements; a line runs along k, or along the operand's own axis.
-  int64_t line_stride() const { return major_k ? view.free_stride : view.k_stride; }
+  const SymInt& line_stride() const { return major_k ? view.free_stride : view.k_stride; }
 };
 
 // Gives nothing where matrix units cannot read the operand: other types, and f32 that must stay
@@ -47,7 +47,7 @@ Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std:
 
 // `name`(batch, c[3]): the coordinates of a batch of `batches` along the view's batch axes,
 // innermost first.
-Hook coordinates_hook(const OperandView& view, int64_t batches, std::string name);
+Hook coordinates_hook(const OperandView& view, const SymInt& batches, std::string name);
 Hook batch_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
 
 // `name`(batch, c[3]): in c[0], how many elements the batch begins after the first one.

@@ -22,19 +22,54 @@ Axes make_axes(const std::string& stem, const FlatAxes& list) {
   return axes;
 }
 
+// Returns whether no axis of a loop is part of the expression.
+bool is_of_sizes(const SymInt& value) {
+  bool found = false;
+  value.visit_atoms([&](const ir::AtomPtr& atom) {
+    found = found || atom->kind == ir::Atom::Kind::axis || atom->kind == ir::Atom::Kind::indirect;
+  });
+  return !found;
+}
+
+// What the offset grows by with an axis of a loop, an expression of sizes alone; nothing where it is
+// not the same everywhere, or negative.
+std::optional<SymInt> stride_along(const SymInt& offset, const SymInt& axis) {
+  if (axis.is_const()) return 0;
+  const SymInt stride = offset.substitute(axis, 1) - offset.substitute(axis, 0);
+  if (!is_of_sizes(stride) || stride.range().lo < 0) return std::nullopt;
+  return stride;
+}
+
 // The stride of the flat axis, where the single ones compose; 0 for an axis of extent 1.
-std::optional<int64_t> flat_stride(const SymInt& offset, const Axes& axes, const FlatAxes& list) {
-  int64_t stride = 0, expected = 0;
+std::optional<SymInt> flat_stride(const SymInt& offset, const Axes& axes, const FlatAxes& list) {
+  SymInt stride = 0, expected = 0;
   for (size_t i = list.extents.size(); i-- > 0;) {
-    const int64_t own = coefficient(offset, axes.atoms[i]);
-    if (own < 0) return std::nullopt;
+    const std::optional<SymInt> own = stride_along(offset, axes.atoms[i]);
+    if (!own) return std::nullopt;
     if (i + 1 == list.extents.size())
-      stride = own;
-    else if (own != expected)
+      stride = *own;
+    else if (!(*own == expected))
       return std::nullopt;
-    expected = own * list.extents[i].value();
+    expected = *own * list.extents[i];
   }
   return stride;
+}
+
+// The strides of the batch's axes, where the offset has them.
+std::optional<std::vector<SymInt>> batch_strides(const SymInt& offset, const Axes& batch) {
+  std::vector<SymInt> strides;
+  for (const SymInt& axis : batch.atoms) {
+    std::optional<SymInt> own = stride_along(offset, axis);
+    if (!own) return std::nullopt;
+    strides.push_back(*std::move(own));
+  }
+  return strides;
+}
+
+// What is left of an offset without the parts that move with the axes.
+SymInt without(SymInt offset, const Axes& axes, std::span<const SymInt> strides) {
+  for (size_t i = 0; i < strides.size(); ++i) offset = offset - axes.atoms[i] * strides[i];
+  return offset;
 }
 
 // The place of a residual's element, where it is a matrix of the result's shape.
@@ -46,55 +81,44 @@ std::optional<OperandView> residual_view(const Region& region, const Contraction
     return std::nullopt;
   const auto m_stride = flat_stride(load->index, m, plan.m),
              n_stride = flat_stride(load->index, n, plan.n);
-  if (!m_stride || !n_stride || *m_stride == 0 || *n_stride != 1) return std::nullopt;
+  const auto strides = batch_strides(load->index, batch);
+  if (!m_stride || !n_stride || !strides || m_stride->is(0) || !n_stride->is(1))
+    return std::nullopt;
   OperandView view;
   view.buffer = load->buffer;
   view.dtype = load->stored;
   view.free_stride = *m_stride;
   view.k_stride = 1;
-  SymInt rest = load->index - m.flat * *m_stride - n.flat;
-  int64_t last = (plan.m.fixed_size() - 1) * *m_stride + plan.n.fixed_size() - 1;
-  std::vector<int64_t> extents, strides;
-  for (size_t i = 0; i < batch.atoms.size(); ++i) {
-    extents.push_back(plan.batch.extents[i].value());
-    strides.push_back(coefficient(load->index, batch.atoms[i]));
-    if (strides.back() < 0) return std::nullopt;
-    rest = rest - batch.atoms[i] * strides.back();
-    last += (extents.back() - 1) * strides.back();
-  }
+  view.offset = without(load->index - m.flat * *m_stride - n.flat, batch, *strides);
+  if (!is_of_sizes(view.offset) || view.offset.range().lo < 0) return std::nullopt;
   // Elements that are read under a condition may lie elsewhere.
+  SymInt last = view.offset + (plan.m.size() - 1) * *m_stride + plan.n.size() - 1;
+  for (size_t i = 0; i < strides->size(); ++i)
+    last = last + (plan.batch.extents[i] - 1) * (*strides)[i];
   const SymInt& elements = region.layout(region.inputs[static_cast<size_t>(view.buffer)]).elements;
-  if (!rest.is_const() || rest.value() < 0 || rest.value() + last >= elements.value())
-    return std::nullopt;
-  view.offset = rest.value();
-  view.batch = batch_axes(extents, strides);
+  if ((elements - last).range().lo < 1) return std::nullopt;
+  view.batch = batch_axes(plan.batch.extents, *strides);
   constexpr size_t kMostBatchAxes = 3;
   if (!view.aligned(kBytes, view.free_stride) || view.batch.size() > kMostBatchAxes ||
-      plan.n.fixed_size() * size_bytes(view.dtype) % kBytes != 0)
+      !is_multiple(plan.n.size(), kBytes / size_bytes(view.dtype)))
     return std::nullopt;
   return view;
 }
 
-bool is_sum_of(const SymInt& offset, size_t atoms) {
-  size_t linear = 0;
-  for (const auto& term : offset.terms()) {
-    if (term.atoms.size() != 1 || term.atoms[0]->kind != ir::Atom::Kind::axis) return false;
-    ++linear;
-  }
-  return linear <= atoms;
-}
-
 }  // namespace
 
-bool OperandView::aligned(int64_t bytes, int64_t other_stride) const {
-  const int64_t elements = bytes / size_bytes(dtype);
-  if (offset % elements != 0 || other_stride % elements != 0) return false;
-  for (const BatchAxis& axis : batch)
-    if (axis.stride % elements != 0) return false;
-  return true;
+bool is_multiple(const SymInt& value, int64_t power_of_two) {
+  return value.known_power_of_two(power_of_two) == power_of_two;
 }
 
-int64_t OperandView::alignment(int64_t other_stride) const {
+bool OperandView::aligned(int64_t bytes, const SymInt& other_stride) const {
+  const int64_t elements = bytes / size_bytes(dtype);
+  return is_multiple(offset, elements) && is_multiple(other_stride, elements) &&
+         std::ranges::all_of(
+             batch, [&](const BatchAxis& axis) { return is_multiple(axis.stride, elements); });
+}
+
+int64_t OperandView::alignment(const SymInt& other_stride) const {
   for (int64_t bytes = 16; bytes > size_bytes(dtype); bytes /= 2)
     if (aligned(bytes, other_stride)) return bytes;
   return size_bytes(dtype);
@@ -120,7 +144,7 @@ exec::TensorMap tiled_map(const OperandView& view, std::string name,
   map.dtype = view.dtype;
   map.offset = view.offset;
   const auto add = [&](const MapDim& dim) {
-    if (!map.dims.empty()) map.strides.push_back(std::max<int64_t>(16, dim.stride * element));
+    if (!map.dims.empty()) map.strides.push_back(ir::max(16, dim.stride * element));
     map.dims.push_back(dim.extent);
     map.box.push_back(static_cast<int>(dim.box));
   };
@@ -129,14 +153,14 @@ exec::TensorMap tiled_map(const OperandView& view, std::string name,
   return map;
 }
 
-std::vector<OperandView::BatchAxis> batch_axes(std::span<const int64_t> extents,
-                                               std::span<const int64_t> strides) {
+std::vector<OperandView::BatchAxis> batch_axes(std::span<const SymInt> extents,
+                                               std::span<const SymInt> strides) {
   std::vector<OperandView::BatchAxis> axes;
-  int64_t inside = 1;  // a dim of 0 has no batch, and divides nothing
-  for (const int64_t extent : extents) inside *= std::max<int64_t>(1, extent);
   for (size_t i = 0; i < extents.size(); ++i) {
-    inside /= std::max<int64_t>(1, extents[i]);
-    if (strides[i] == 0) continue;
+    if (strides[i].is(0)) continue;
+    SymInt inside = 1;  // a dim of 0 has no batch, and divides nothing
+    for (const SymInt& extent : extents.subspan(i + 1))
+      if (!extent.is(0)) inside = inside * extent;
     if (!axes.empty()) {
       OperandView::BatchAxis& outer = axes.back();
       if (outer.stride == strides[i] * extents[i] && outer.inside == inside * extents[i]) {
@@ -185,25 +209,20 @@ std::optional<OperandView> operand_view(const Region& region, const ContractionP
     value = value->args[0];
   if (value->kind != ir::ExprNode::Kind::load) return std::nullopt;
   const SymInt& offset = value->index;
-  if (!is_sum_of(offset, batch.atoms.size() + free.atoms.size() + k.atoms.size()))
-    return std::nullopt;
   const auto free_stride = flat_stride(offset, free, free_list),
              k_stride = flat_stride(offset, k, plan.k);
-  if (!free_stride || !k_stride) return std::nullopt;
+  const auto strides = batch_strides(offset, batch);
+  if (!free_stride || !k_stride || !strides) return std::nullopt;
 
   OperandView view;
   view.buffer = value->buffer;
   view.dtype = value->stored;
-  view.offset = offset.constant();
+  view.offset =
+      without(offset - free.flat * *free_stride - k.flat * *k_stride, batch, *strides);
+  if (!is_of_sizes(view.offset) || view.offset.range().lo < 0) return std::nullopt;
   view.free_stride = *free_stride;
   view.k_stride = *k_stride;
-  std::vector<int64_t> extents, strides;
-  for (size_t i = 0; i < batch.atoms.size(); ++i) {
-    extents.push_back(plan.batch.extents[i].value());
-    strides.push_back(coefficient(offset, batch.atoms[i]));
-    if (strides.back() < 0) return std::nullopt;
-  }
-  view.batch = batch_axes(extents, strides);
+  view.batch = batch_axes(plan.batch.extents, *strides);
   return view;
 }
 

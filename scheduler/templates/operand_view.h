@@ -14,29 +14,32 @@
 namespace tcc::sched {
 
 // Element (batch, free, k) lies at offset + free * free_stride + k * k_stride + the batch axes'
-// coordinates times their strides; all in elements.
+// coordinates times their strides; all in elements, and expressions where dims are open.
 struct OperandView {
   int buffer = 0;  // the kernel's slot
   DType dtype = DType::bf16;
-  int64_t offset = 0, free_stride = 0, k_stride = 0;
+  SymInt offset = 0, free_stride = 0, k_stride = 0;
   // The flat batch index's coordinate along an axis is batch / inside % extent; outermost first.
   // Axes along which the operand does not move are left out.
   struct BatchAxis {
-    int64_t extent, stride, inside;
+    SymInt extent, stride, inside;
   };
   std::vector<BatchAxis> batch;
 
   // Returns whether rows of `bytes` bytes can be read whole: every stride but `along`'s is a
-  // multiple, and so is the offset. `along` is the stride that is 1.
-  bool aligned(int64_t bytes, int64_t other_stride) const;
+  // multiple for all sizes, and so is the offset. `along` is the stride that is 1.
+  bool aligned(int64_t bytes, const SymInt& other_stride) const;
   // Bytes, at most 16, of which each such row's start is a multiple.
-  int64_t alignment(int64_t other_stride) const;
+  int64_t alignment(const SymInt& other_stride) const;
 };
+
+// Returns whether the expression is a multiple of the power of two for all sizes.
+bool is_multiple(const SymInt& value, int64_t power_of_two);
 
 // The batch axes of a flat batch index of these extents, outermost first, from its strides along
 // each; axes that are one in memory are joined.
-std::vector<OperandView::BatchAxis> batch_axes(std::span<const int64_t> extents,
-                                               std::span<const int64_t> strides);
+std::vector<OperandView::BatchAxis> batch_axes(std::span<const SymInt> extents,
+                                               std::span<const SymInt> strides);
 
 // A batch's coordinate along one of the axes.
 SymInt coordinate(const OperandView::BatchAxis& axis, const SymInt& batch);
@@ -45,7 +48,7 @@ SymInt batch_offset(const OperandView& view, const SymInt& batch);
 
 // A dim of an operand's matrix as a tensor map has it, in elements.
 struct MapDim {
-  int64_t extent, stride;
+  SymInt extent, stride;
   int64_t box;  // of one load
 };
 // The tensor map of a view: the matrix's dims, innermost first, then the batch axes, innermost

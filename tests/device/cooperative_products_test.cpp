@@ -6,6 +6,7 @@
 #include "runtime/device.h"
 #include "scheduler/source_compiler.h"
 #include "tests/drawn_products.h"
+#include "tests/open_products.h"
 #include "tests/random_convolutions.h"
 
 namespace tcc::test {
@@ -78,6 +79,28 @@ TEST(CooperativeProducts, OfUnsignedBytesAreExact) {
 }
 TEST(CooperativeProducts, ConvolutionsAgreeWithTheReference) {
   check(DType::f16, DType::f16, DType::f32, kMatrices, of_type("f16", float_convolution));
+}
+
+
+// Sizes of rows and batches come at run time.
+void check_open(const DrawOpen& draw) {
+  const std::shared_ptr<runtime::Device> device = device_for(DType::f16, DType::f16, DType::f32);
+  if (!device) GTEST_SKIP() << "no Vulkan device has cooperative matrices of f16";
+  if (const std::string why = sched::lacking_extension(sched::Api::vulkan, kMatrices); !why.empty())
+    GTEST_SKIP() << why;
+  const auto of_f16 = [&](std::mt19937_64& random) {
+    OpenProduct product = draw(random);
+    product.dtype = "f16";
+    product.tf32 = false;
+    return product;
+  };
+  check_open_products(device, "coopmat", "gemm_coopmat", of_f16, 4);
+}
+TEST(CooperativeProducts, OfOpenRowsAndBatchesAgreeWithTheReference) {
+  check_open(draw_open_product);
+}
+TEST(CooperativeProducts, OpenConvolutionsAgreeWithTheReference) {
+  check_open(draw_open_convolution);
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ void expect_pieces(const sched::Candidate& candidate, std::mt19937_64& random) {
       offsets.push_back(tap / dims[d].along % dims[d].taps * dims[d].dilation);
     }
     for (const auto& axis : product->image->batch)
-      group += batch / axis.inside % axis.extent * axis.stride;
+      group += batch / axis.inside.value() % axis.extent.value() * axis.stride.value();
     Pixels pixels(*map, first, rest);
     for (int64_t row = row0; row < std::min(row0 + 40, rows); ++row, pixels.next())
       for (const int64_t channel : {channel0, channel0 + piece - 1}) {

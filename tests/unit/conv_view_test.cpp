@@ -65,7 +65,7 @@ Spatial dim(int64_t extent, int64_t pitch, int64_t outputs, int64_t step, int64_
 void expect_elements(const Found& found, const Region& region) {
   const ConvView& view = *found.view;
   const ContractionPlan& plan = found.plan;
-  const int64_t pixels = view.pixels(), k_size = plan.k.fixed_size(),
+  const int64_t pixels = view.pixels().value(), k_size = plan.k.fixed_size(),
                 groups = plan.batch.fixed_size();
   for (int64_t n = 0; n < 500; ++n) {
     const int64_t batch = n * 7 % groups, pixel = n * 131 % pixels, k = n * 89 % k_size;
@@ -73,7 +73,8 @@ void expect_elements(const Found& found, const Region& region) {
     const Expr read = operand_element(inliner, region, plan, found.of_a, batch, pixel, k);
     int64_t offset = view.offset + k % view.channels, rest = pixel;
     for (const OperandView::BatchAxis& axis : view.batch)
-      offset += batch / axis.inside % axis.extent * axis.stride;
+      offset +=
+          batch / axis.inside.value() % axis.extent.value() * axis.stride.value();
     bool inside = true;
     for (size_t d = view.spatial.size(); d-- > 0;) {
       const Spatial& s = view.spatial[d];
@@ -110,7 +111,8 @@ TEST(ConvView, FindsWindowsOfOneToThreeDims) {
   ASSERT_TRUE(two.view) << two.view.reason();
   const ConvView& view = *two.view;
   expect_spatial(view, {dim(14, 320, 14, 1, 3, 1, 1), dim(10, 32, 10, 1, 3, 1, 1)});
-  EXPECT_EQ(std::pair(view.images, view.image_pitch), std::pair(int64_t{4}, int64_t{14 * 320}));
+  EXPECT_EQ(std::pair(view.images.value(), view.image_pitch),
+            std::pair(int64_t{4}, int64_t{14 * 320}));
   EXPECT_EQ(std::pair(view.channels, view.all_channels), std::pair(int64_t{32}, int64_t{32}));
   EXPECT_EQ(view.offset, 0);
   EXPECT_TRUE(view.batch.empty());

@@ -135,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(128) product(f32* out) {
   const i32 warp_m = warp / 2 * 32, warp_n = warp % 2 * 32;
   Identity a{thread}, b{thread};
   f32 acc[2][4][4] = {};
-  multiply<Element::f16, Element::f16, 3, 8, 2>(acc, a, b, memory, warp_m, warp_n, lane);
+  multiply<Element::f16, Element::f16, 3, 2>(acc, a, b, Size<8>(8), memory, warp_m, warp_n, lane);
   __syncthreads();
   store_sums<8, false>(acc, memory, warp, lane, [&](i32 row, i32 column, const f32 (&sums)[8]) {
     for (i32 i = 0; i < 8; ++i) out[(warp_m + row) * 64 + warp_n + column + i] = sums[i];

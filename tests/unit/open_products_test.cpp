@@ -4,6 +4,8 @@
 #include "backends/compile/nvrtc.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "tests/expect_error.h"
+#include "tests/random_configs.h"
 
 namespace tcc::backends {
 namespace {
@@ -29,6 +31,68 @@ TEST(OpenProducts, CompileForCuda) {
     for (const exec::KernelBinary& kernel : executable.kernels)
       EXPECT_EQ(kernel.template_name, "contraction") << target;
   }
+}
+
+// A linear layer of B rows and a residual, and a product of B rows in each of B batches.
+ir::Graph products() {
+  return parse_yaml_graph(
+      "tcc: 1\nname: g\ndims: {B: 200}\n"
+      "inputs: {x: {dtype: bf16, shape: [B, 512]}, res: {dtype: bf16, shape: [B, 384]},\n"
+      "  q: {dtype: bf16, shape: [B, B, 64]}, k: {dtype: bf16, shape: [B, 96, 64]}}\n"
+      "weights: {w: {dtype: bf16, shape: [384, 512], init: {normal: 0.1}}}\n"
+      "nodes:\n"
+      "  - {out: y, op: linear, in: [x, w]}\n"
+      "  - {out: r, op: add, in: [y, res]}\n"
+      "  - {out: kt, op: transpose, in: [k], dim0: 1, dim1: 2}\n"
+      "  - {out: s, op: matmul, in: [q, kt]}\n"
+      "outputs: [r, s]\n",
+      "g.yaml", ".");
+}
+
+void expect_on_units(const sched::Target& target, const std::string& template_name,
+                     bool binaries) {
+  for (uint64_t seed = 0; seed <= 12; ++seed) {
+    SCOPED_TRACE(str(template_name, ", seed ", seed));
+    const test::RandomConfigs configs(seed);
+    CompileOptions options;
+    options.open_dims = {"B"};
+    options.binaries = binaries;
+    if (seed > 0) options.configs = &configs;
+    const exec::Executable executable = compile(products(), target, options);
+    ASSERT_EQ(executable.kernels.size(), 2u);
+    for (const exec::KernelBinary& kernel : executable.kernels)
+      EXPECT_EQ(kernel.template_name, template_name);
+    for (const exec::KernelLaunch* launch : exec::launches(executable)) {
+      EXPECT_FALSE(launch->grid[0].is_const() && launch->grid[1].is_const());
+      for (const exec::TensorMap& map : launch->maps)
+        EXPECT_LE(map.dims.size(), 3u) << map.name;
+    }
+    // Nothing is launched where there are no rows; a map would have no elements.
+    for (const int64_t size : {0, 1, 7, 1000}) exec::check(executable, {{{"B", size}}});
+  }
+}
+
+TEST(OpenProducts, AreOnMatrixUnitsOfCuda) {
+  const bool binaries = nvrtc_missing().empty();
+  expect_on_units(sched::target_by_name("cuda:sm_80"), "gemm_sm80", binaries);
+  expect_on_units(sched::target_by_name("cuda:sm_90a"), "gemm_sm90", binaries);
+}
+
+// Device sources count rows in 32 bits.
+TEST(OpenProducts, OfTooManyRowsAreRefused) {
+  CompileOptions options;
+  options.open_dims = {"B"};
+  options.binaries = false;
+  const exec::Executable executable =
+      compile(parse_yaml_graph("tcc: 1\nname: g\ndims: {B: 512}\n"
+                               "inputs: {x: {dtype: bf16, shape: [B, 4, 64]}}\n"
+                               "weights: {w: {dtype: bf16, shape: [64, 64], init: zeros}}\n"
+                               "nodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n",
+                               "g.yaml", "."),
+              sched::target_by_name("cuda:sm_80"), options);
+  ASSERT_EQ(executable.kernels.at(0).template_name, "gemm_sm80");
+  exec::check(executable, {{{"B", int64_t{1} << 28}}});
+  EXPECT_ERROR(exec::check(executable, {{{"B", int64_t{1} << 29}}}), "a scalar argument");
 }
 
 }  // namespace

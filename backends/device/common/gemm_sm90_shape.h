@@ -127,10 +127,12 @@ constexpr Int rows_loaded(const Operand& x, Int size, Int block, Int share) {
                         : block;
 }
 constexpr Int rows_a(const GemmSm90& g) {
-  return rows_loaded(g.product.a, g.product.m, g.block_m, g.cluster_n);
+  return rows_loaded(g.product.a, g.product.open.m ? g.block_m : g.product.m, g.block_m,
+                     g.cluster_n);
 }
 constexpr Int rows_b(const GemmSm90& g) {
-  return rows_loaded(g.product.b, g.product.n, g.block_n, g.cluster_m);
+  return rows_loaded(g.product.b, g.product.open.n ? g.block_n : g.product.n, g.block_n,
+                     g.cluster_m);
 }
 
 // ---- accumulators
@@ -200,10 +202,12 @@ constexpr Int strip_bytes(const GemmSm90& g) {
   return strip_bytes(g, g.residual) + strip_bytes(g, g.residual_2);
 }
 constexpr Int strips_of_tile(const GemmSm90& g) { return slabs(g) * owned(g) / segments(g); }
-// A warp's inbox holds the other ranks' sums of a tile. There are two where there are more tiles.
-constexpr Int inboxes(const GemmSm90& g) {
-  return g.split_k == 1 ? 0 : tiles(g) > g.clusters ? 2 : 1;
+// Whether a cluster may get a second tile.
+constexpr bool has_rounds(const GemmSm90& g) {
+  return has_open_tiles(g.product) || tiles(g) > g.clusters;
 }
+// A warp's inbox holds the other ranks' sums of a tile. There are two where there are more tiles.
+constexpr Int inboxes(const GemmSm90& g) { return g.split_k == 1 ? 0 : has_rounds(g) ? 2 : 1; }
 constexpr Int inbox_bytes(const GemmSm90& g) {
   return (g.split_k - 1) * slabs(g) * owned(g) * kFragmentBytes;
 }
@@ -266,7 +270,7 @@ constexpr bool legal_fma(const GemmSm90& g) {
   return g.product.a.major_k && !has_image(g) && !g.product.swapped && g.groups <= 2 &&
          (g.product.b.major_k || (g.block_n % 32 == 0 && g.split_k == 1));
 }
-// Clusters share tiles that TMA copies, or k.
+// Clusters share tiles that TMA copies, or k that is long enough for all of them.
 constexpr bool legal_cluster(const GemmSm90& g) {
   const bool shares_tiles = g.cluster_m * g.cluster_n > 1;
   if (shares_tiles && (g.split_k > 1 || cluster(g) > 4)) return false;
@@ -274,11 +278,11 @@ constexpr bool legal_cluster(const GemmSm90& g) {
     return false;
   if (g.cluster_m > 1 && (!is_shared(g, g.product.b) || g.block_n / g.cluster_m % 8 != 0))
     return false;
-  return g.split_k <= 8 && g.split_k <= k_tiles(g);
+  return g.split_k <= 8 && g.split_k <= (g.product.open.k ? 1 : k_tiles(g));
 }
 // A workgroup that owns no columns waits for nobody and would send the sums of its next tile.
 constexpr bool all_own_columns(const GemmSm90& g) {
-  return owned(g) * (g.split_k - 1) < eights(g) || tiles(g) <= g.clusters;
+  return owned(g) * (g.split_k - 1) < eights(g) || !has_rounds(g);
 }
 constexpr bool legal_strips(const GemmSm90& g) {
   return g.strips == 0 || (strip_bytes(g) > 0 && !by_threads(g));

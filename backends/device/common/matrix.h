@@ -113,10 +113,27 @@ struct Residual {
   }
 };
 
+// Which sizes of a product come at run time. Kernels get the text of those alone.
+struct OpenSizes {
+  bool m = false, n = false, k = false, batches = false;
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    if (m) visit("m", m);
+    if (n) visit("n", n);
+    if (k) visit("k", k);
+    if (batches) visit("batches", batches);
+  }
+};
+
 // A product and its epilogue, on the kernel's sides: with `swapped` the kernel's rows are the
 // result's columns.
+//
+// The host has the usual value of an open size, which estimates take. A kernel's parameters have 0,
+// and the kernel gets the size as a number of its own (GemmWriter::product).
 struct Product {
   Int m = 1, n = 1, k = 1, batches = 1;
+  OpenSizes open;
   Operand a, b;
   Sum sum = Sum::f32;
   bool swapped = false;
@@ -124,10 +141,11 @@ struct Product {
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
-    visit("m", m);
-    visit("n", n);
-    visit("k", k);
-    visit("batches", batches);
+    visit("m", open.m ? Int(0) : m);
+    visit("n", open.n ? Int(0) : n);
+    visit("k", open.k ? Int(0) : k);
+    visit("batches", open.batches ? Int(0) : batches);
+    visit("open", open);
     visit("a", a);
     visit("b", b);
     visit("sum", sum);
@@ -135,5 +153,7 @@ struct Product {
     visit("segment", segment);
   }
 };
+// Whether the number of tiles comes at run time.
+constexpr bool has_open_tiles(const Product& p) { return p.open.m || p.open.n || p.open.batches; }
 
 }  // namespace tcc::kernels

@@ -4,7 +4,8 @@
 // A workgroup computes a block_m x block_n tile, a warp (block_m / warps_m) x (block_n / warps_n) of it. Tiles of A and
 // B come to shared memory (sm80_operand.cuh), are multiplied (sm80_mainloop.cuh) and stored (sm80_epilogue.cuh).
 //
-// The constant `params` is a GemmSm80 (gemm_sm80_shape.h). Hooks, by how an operand x is loaded:
+// The constant `params` is a GemmSm80 (gemm_sm80_shape.h). Sizes that come at run time are SIZE_M, SIZE_N and SIZE_K, and
+// then TILES is the number of workgroups with a tile. Hooks, by how an operand x is loaded:
 //   tiles     vector_x(buffers, batch, at, k): the offset of a vector, in elements
 //   computed  load_x(buffers, batch, at, k, v): computes a vector of elements as accumulators; guards itself. Those of
 //             bytes may run across k (vector_along_k false: `at` counts vectors), and are turned on their way.
@@ -54,7 +55,14 @@ constexpr i32 WARP_M = sm80::warp_m(params), WARP_N = sm80::warp_n(params);
 constexpr i32 FRAGMENTS_M = WARP_M / 16, FRAGMENTS_N = WARP_N / 8;
 constexpr i32 K_STEPS = params.line_bytes / 32;  // an mma takes 32 bytes of a tile's k
 
-static_assert(WORKGROUP == sm80::threads(params) && GRID == sm80::tiles(params), "the launch is that of the params");
+#ifdef TILES
+using TileNumber = i32;
+#else
+using TileNumber = INDEX;
+#define TILES GRID
+static_assert(GRID == sm80::tiles(params), "the launch is that of the params");
+#endif
+static_assert(WORKGROUP == sm80::threads(params), "the launch is that of the params");
 static_assert(sm80::legal_warps(params), "warp tiles are multiples of 16 x 16");
 static_assert(sm80::legal_stages(params), "tiles that come through registers need three slots");
 static_assert(sm80::legal_operand(product.a) && sm80::legal_operand(product.b), "bytes are K-major");
@@ -64,13 +72,17 @@ static_assert(K_STEPS == 2 || K_STEPS == 4, "a tile has 64 or 128 bytes of k");
 struct SideA {
   static constexpr Operand operand = product.a;
   static constexpr Sum sum = product.sum;
-  static constexpr i32 size = product.m, size_k = product.k, block = params.block_m, block_k = sm80::block_k(params);
+  static constexpr i32 block = params.block_m, block_k = sm80::block_k(params);
+  using Free = Size<product.m>;
+  using K = Size<product.k>;
   static constexpr i32 threads = WORKGROUP, pieces = K_STEPS;
 };
 struct SideB {
   static constexpr Operand operand = product.b;
   static constexpr Sum sum = product.sum;
-  static constexpr i32 size = product.n, size_k = product.k, block = params.block_n, block_k = sm80::block_k(params);
+  static constexpr i32 block = params.block_n, block_k = sm80::block_k(params);
+  using Free = Size<product.n>;
+  using K = Size<product.k>;
   static constexpr i32 threads = WORKGROUP, pieces = K_STEPS;
 };
 using Acc = SumType<product.sum>;
@@ -82,15 +94,16 @@ TCC_ENTRY {
   extern __shared__ __align__(128) unsigned char shared_bytes[];
   const i32 thread = i32(TCC_THREAD), warp = thread / 32, lane = thread % 32;
   const INDEX block = INDEX(TCC_BLOCK);
-  if (block >= GRID) return;
-  const TilePlace tile = tile_place<sm80::tiles_m(params), sm80::tiles_n(params), params.band>(block);
+  if (block >= TILES) return;
+  const TilePlace tile =
+      tile_place<params.band>(TileNumber(block), tiles_along(SIZE_M, params.block_m), tiles_along(SIZE_N, params.block_n));
   const i32 row0 = tile.row * i32(params.block_m), col0 = tile.column * i32(params.block_n);
   const i32 warp_m = warp / i32(params.warps_n) * WARP_M, warp_n = warp % i32(params.warps_n) * WARP_N;
 
   const auto hooks_a = OPERAND_HOOKS(a, product.a.buffer);
   const auto hooks_b = OPERAND_HOOKS(b, product.b.buffer);
-  auto operand_a = operand_at<SideA>(hooks_a, thread, row0, tile.batch);
-  auto operand_b = operand_at<SideB>(hooks_b, thread, col0, tile.batch);
+  auto operand_a = operand_at<SideA>(hooks_a, thread, row0, tile.batch, SIZE_M, SIZE_K);
+  auto operand_b = operand_at<SideB>(hooks_b, thread, col0, tile.batch, SIZE_N, SIZE_K);
   Acc acc[FRAGMENTS_M][FRAGMENTS_N][4];
 #pragma unroll
   for (i32 i = 0; i < FRAGMENTS_M; ++i)
@@ -98,8 +111,9 @@ TCC_ENTRY {
     for (i32 j = 0; j < FRAGMENTS_N; ++j)
 #pragma unroll
       for (i32 v = 0; v < 4; ++v) acc[i][j][v] = Acc(0);
-  multiply<product.a.element, product.b.element, params.stages, sm80::k_tiles(params), K_STEPS>(
-      acc, operand_a, operand_b, shared_bytes, warp_m, warp_n, lane);
+  const Size<sm80::k_tiles(params)> k_tiles(tiles_along(SIZE_K, sm80::block_k(params)));
+  multiply<product.a.element, product.b.element, params.stages, K_STEPS>(
+      acc, operand_a, operand_b, k_tiles, shared_bytes, warp_m, warp_n, lane);
   __syncthreads();  // other warps may still read the last tile, whose place the results take
 
   const i32 first_line = product.swapped ? col0 + warp_n : row0 + warp_m;

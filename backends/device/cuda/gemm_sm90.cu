@@ -70,7 +70,7 @@ constexpr Product product = params.product;
 constexpr i32 BLOCK_M = params.block_m, BLOCK_N = params.block_n, GROUPS = params.groups;
 constexpr bool PINGPONG = params.pingpong;
 constexpr i32 CLUSTER_M = params.cluster_m, CLUSTER_N = params.cluster_n, SPLIT_K = params.split_k;
-constexpr i32 CLUSTER_SIZE = sm90::cluster(params), CLUSTERS = params.clusters, TILES = sm90::tiles(params);
+constexpr i32 CLUSTER_SIZE = sm90::cluster(params);
 constexpr i32 K_TILES = sm90::k_tiles(params), SLABS = sm90::slabs(params);
 constexpr i32 WARPS = sm90::warps(params);  // the multiplying ones
 constexpr i32 LAST_STEPS = sm90::last_steps(params);
@@ -78,7 +78,12 @@ constexpr bool BY_THREADS = sm90::by_threads(params);
 // The number of workgroups whose loads end in this one's shared memory.
 constexpr i32 PEERS = CLUSTER_M + CLUSTER_N - 1;
 
-static_assert(WORKGROUP == sm90::threads(params) && GRID == CLUSTERS * CLUSTER_SIZE, "the launch is that of the params");
+#ifndef TILES  // sizes come at run time, and with them these
+#define TILES i32(sm90::tiles(params))
+#define CLUSTERS i32(params.clusters)
+static_assert(GRID == CLUSTERS * CLUSTER_SIZE, "the launch is that of the params");
+#endif
+static_assert(WORKGROUP == sm90::threads(params), "the launch is that of the params");
 static_assert(sm90::legal_groups(params), "groups have 64 or 128 rows");
 static_assert(sm90::fits_registers(params), "accumulators fit in registers");
 static_assert(sm90::legal_cluster(params), "clusters share copied tiles, or split k");
@@ -91,21 +96,25 @@ static_assert(sm90::legal_operand(product.a) && sm90::legal_operand(product.b), 
 // The facts of an operand that are known when the kernel is compiled.
 struct SideOfImage {
   static constexpr Image image = params.image;
-  static constexpr bool batched = product.batches > 1;
+  static constexpr bool batched = product.batches != 1;
   static constexpr i32 piece_k = sm90::piece_k(params), tap_pieces = sm90::tap_pieces(params);
   static constexpr i32 pieces = sm90::tile_pieces(params), last_tile = K_TILES - 1, last_pieces = sm90::last_pieces(params);
 };
 struct SideA : SideOfImage {
   static constexpr Operand operand = product.a;
   static constexpr Sum sum = product.sum;
-  static constexpr i32 size = product.m, size_k = product.k, block = BLOCK_M;
+  static constexpr i32 block = BLOCK_M;
+  using Free = Size<product.m>;
+  using K = Size<product.k>;
   static constexpr bool in_pieces = sm90::in_pieces(params, product.a);
   static constexpr i32 rows = sm90::rows_a(params), share = CLUSTER_N, registers = sm90::computed_in_flight(params);
 };
 struct SideB : SideOfImage {
   static constexpr Operand operand = product.b;
   static constexpr Sum sum = product.sum;
-  static constexpr i32 size = product.n, size_k = product.k, block = BLOCK_N;
+  static constexpr i32 block = BLOCK_N;
+  using Free = Size<product.n>;
+  using K = Size<product.k>;
   static constexpr bool in_pieces = sm90::in_pieces(params, product.b);
   static constexpr i32 rows = sm90::rows_b(params), share = CLUSTER_M, registers = sm90::computed_in_flight(params);
 };
@@ -158,14 +167,16 @@ template <class Part> constexpr u32 bytes_of_part = __is_empty(Part) ? 0 : sizeo
 struct Tile {
   i32 batch, row, column;
 };
-TCC_FN Tile tile_at(i32 n, i32 cluster_m, i32 cluster_n) {
-  const TilePlace place = tile_place<sm90::tiles_m(params), sm90::tiles_n(params), params.band>(n);
+TCC_FN Tile tile_at(i32 n, i32 tiles_m, i32 tiles_n, i32 cluster_m, i32 cluster_n) {
+  const TilePlace place = tile_place<params.band>(n, tiles_m, tiles_n);
   return {place.batch, (place.row * CLUSTER_M + cluster_m) * BLOCK_M, (place.column * CLUSTER_N + cluster_n) * BLOCK_N};
 }
 
-// The first tile of a group, the distance to its next, and its first row in them.
-TCC_FN i32 my_first_tile(i32 first_tile, i32 group) { return first_tile + (PINGPONG ? group * CLUSTERS : 0); }
-constexpr i32 MY_NEXT_TILE = CLUSTERS * (PINGPONG ? 2 : 1);
+// The first tile of a group of the launch's clusters, the distance to its next, and its first row in them.
+TCC_FN i32 my_first_tile(i32 first_tile, i32 group, i32 clusters) {
+  return first_tile + (PINGPONG ? group * clusters : 0);
+}
+TCC_FN i32 my_next_tile(i32 clusters) { return clusters * (PINGPONG ? 2 : 1); }
 TCC_FN i32 group_row(i32 group) { return PINGPONG ? 0 : group * (SLABS * 64); }
 
 extern __shared__ __align__(1024) u8 shared_memory[];
@@ -193,9 +204,12 @@ TCC_ENTRY {
   const i32 cluster_m = SPLIT_K > 1 ? 0 : rank % CLUSTER_M;
   const i32 cluster_n = SPLIT_K > 1 ? 0 : rank / CLUSTER_M;
   const i32 first_tile = i32(TCC_BLOCK) / CLUSTER_SIZE;
+  const i32 tiles_m = tiles_along(SIZE_M, BLOCK_M * CLUSTER_M), tiles_n = tiles_along(SIZE_N, BLOCK_N * CLUSTER_N);
+  auto tile_of = [&](i32 n) { return tile_at(n, tiles_m, tiles_n, cluster_m, cluster_n); };
   // This workgroup's share of k, in tiles.
-  const i32 k_begin = SPLIT_K > 1 ? K_TILES * rank / SPLIT_K : 0;
-  const i32 k_end = SPLIT_K > 1 ? K_TILES * (rank + 1) / SPLIT_K : K_TILES;
+  const i32 k_tiles = product.open.k ? tiles_along(SIZE_K, sm90::block_k(params)) : K_TILES;
+  const i32 k_begin = SPLIT_K > 1 ? k_tiles * rank / SPLIT_K : 0;
+  const i32 k_end = SPLIT_K > 1 ? k_tiles * (rank + 1) / SPLIT_K : k_tiles;
 
   const u32 tiles = (tcc_cuda_shared(shared_memory) + 1023) & ~1023u;
   const u32 strip_tiles = tiles + bytes_of_part<Stages::Tiles>;
@@ -230,9 +244,9 @@ TCC_ENTRY {
     const auto hooks_a = OPERAND_HOOKS(a, product.a.buffer);
     const auto hooks_b = OPERAND_HOOKS(b, product.b.buffer);
     for (i32 n = first_tile; (BY_THREADS || warp_of_all == 0) && n < TILES; n += CLUSTERS) {
-      const Tile tile = tile_at(n, cluster_m, cluster_n);
-      auto a = operand_at<SideA>(hooks_a, map_a, cluster_n, mask_a, tile.batch, tile.row, thread, k_begin);
-      auto b = operand_at<SideB>(hooks_b, map_b, cluster_m, mask_b, tile.batch, tile.column, thread, k_begin);
+      const Tile tile = tile_of(n);
+      auto a = operand_at<SideA>(hooks_a, map_a, cluster_n, mask_a, tile.batch, tile.row, thread, k_begin, SIZE_M, SIZE_K);
+      auto b = operand_at<SideB>(hooks_b, map_b, cluster_m, mask_b, tile.batch, tile.column, thread, k_begin, SIZE_N, SIZE_K);
       produce<sm90::block_k(params), sm90::a_bytes(params), sm90::in_flight(params), sm90::computed_in_flight(params)>(
           a, b, stages, k_begin, k_end, warp_of_all == 0);
     }
@@ -242,8 +256,8 @@ TCC_ENTRY {
     const i32 group = warp_of_all - 1;
     Strips strips(strip_tiles, strip_barriers, group, 0, 0);
     const bool brings = params.strips > 0 && group >= 0 && group < GROUPS;
-    for (i32 n = my_first_tile(first_tile, group); brings && n < TILES; n += MY_NEXT_TILE) {
-      const Tile tile = tile_at(n, cluster_m, cluster_n);
+    for (i32 n = my_first_tile(first_tile, group, CLUSTERS); brings && n < TILES; n += my_next_tile(CLUSTERS)) {
+      const Tile tile = tile_of(n);
       for (i32 step = 0; step < Steps::count; ++step) {
         const i32 column = Steps::column(step, rank);
         if (Steps::is_step(column))
@@ -266,18 +280,18 @@ TCC_ENTRY {
     Acc acc[SLABS][Unit::SUMS];
     if (PINGPONG && group == 1) {
       named_barrier_arrive(1, 256);  // group 0 begins
-      stages.advance(K_TILES);
+      stages.advance(k_tiles);
     }
 #pragma unroll 1
-    for (i32 n = my_first_tile(first_tile, group); n < TILES; n += MY_NEXT_TILE) {
-      const Tile tile = tile_at(n, cluster_m, cluster_n);
+    for (i32 n = my_first_tile(first_tile, group, CLUSTERS); n < TILES; n += my_next_tile(CLUSTERS)) {
+      const Tile tile = tile_of(n);
       // The other group's products may follow those that are issued.
       auto pass_on = [&] {
         if (PINGPONG && n + CLUSTERS < TILES) named_barrier_arrive(2 - group, 256);
       };
       if (PINGPONG) named_barrier_sync(1 + group, 256);
       multiply_k<Unit>(acc, stages, my_rows, k_begin, k_end, release, pass_on, warp % 4, lane, my_staging);
-      if (PINGPONG) stages.advance(K_TILES);
+      if (PINGPONG) stages.advance(k_tiles);
       sums.run(acc);
 
       const i32 row0 = tile.row + group_row(group) + warp % 4 * 16;

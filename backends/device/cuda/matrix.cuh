@@ -11,6 +11,21 @@ template <class Then, class Else> struct EitherOf<false, Then, Else> {
 };
 template <bool CONDITION, class Then, class Else> using Either = typename EitherOf<CONDITION, Then, Else>::type;
 
+// A size of a product: a constant, or where that is 0 a number that comes at run time.
+template <i32 CONSTANT> struct Size {
+  static constexpr i32 value = CONSTANT;
+  __device__ __forceinline__ constexpr Size(i32) {}
+  __device__ __forceinline__ constexpr operator i32() const { return CONSTANT; }
+  // Whether tiles so long have no ragged one behind them.
+  __device__ __forceinline__ static constexpr bool fills(i32 block) { return CONSTANT % block == 0; }
+};
+template <> struct Size<0> {
+  i32 value;
+  __device__ __forceinline__ Size(i32 value) : value(value) {}
+  __device__ __forceinline__ operator i32() const { return value; }
+  __device__ __forceinline__ static constexpr bool fills(i32) { return false; }
+};
+
 // The type of accumulators, and of what load hooks compute.
 template <Sum SUM> using SumType = Either<SUM == Sum::f32, f32, Either<SUM == Sum::i32, i32, u32>>;
 // An element as memory holds it.

@@ -2,12 +2,12 @@
 // operands' next tiles are on their way.
 #include "sm80_operand.cuh"
 
-// acc += A B over K_TILES tiles, each of K_STEPS k steps. Operands are those of sm80_operand.cuh. Their tiles pass through
+// acc += A B over k_tiles tiles (a Size), each of K_STEPS k steps. Operands are those of sm80_operand.cuh. Their tiles pass through
 // STAGES slots of shared memory at `memory`, B's behind A's, STAGES - 1 tiles of k ahead of their use. Fragments are read
 // one k step ahead.
-template <Element A, Element B, i32 STAGES, i32 K_TILES, i32 K_STEPS, class OperandA, class OperandB, i32 FRAGMENTS_M,
+template <Element A, Element B, i32 STAGES, i32 K_STEPS, class KTiles, class OperandA, class OperandB, i32 FRAGMENTS_M,
           i32 FRAGMENTS_N, class Acc>
-TCC_FN void multiply(Acc (&acc)[FRAGMENTS_M][FRAGMENTS_N][4], OperandA& operand_a, OperandB& operand_b,
+TCC_FN void multiply(Acc (&acc)[FRAGMENTS_M][FRAGMENTS_N][4], OperandA& operand_a, OperandB& operand_b, KTiles k_tiles,
                      unsigned char* memory, i32 warp_m, i32 warp_n, i32 lane) {
   using TileA = typename OperandA::Tile;
   using TileB = typename OperandB::Tile;
@@ -31,7 +31,7 @@ TCC_FN void multiply(Acc (&acc)[FRAGMENTS_M][FRAGMENTS_N][4], OperandA& operand_
 #pragma unroll 1
   for (i32 tile = 0; tile < STAGES - 1; ++tile) {
 #pragma unroll 1
-    for (i32 piece = 0; piece < K_STEPS && tile < K_TILES; ++piece) {
+    for (i32 piece = 0; piece < K_STEPS && tile < k_tiles; ++piece) {
       fetch(tile, tile * STAGE_BYTES, piece);
       store(tile, tile * STAGE_BYTES, piece);
     }
@@ -47,8 +47,8 @@ TCC_FN void multiply(Acc (&acc)[FRAGMENTS_M][FRAGMENTS_N][4], OperandA& operand_
   for (i32 j = 0; j < FRAGMENTS_N; j += 2) read_b(slot, 0, j, b[j], b[j + 1]);
 
 #pragma unroll 1
-  for (i32 tile = 0; tile < K_TILES; ++tile) {
-    const bool more = tile + STAGES - 1 < K_TILES;
+  for (i32 tile = 0; tile < k_tiles; ++tile) {
+    const bool more = tile + STAGES - 1 < k_tiles;
     const u32 next_slot = slot == LAST_SLOT ? 0 : slot + STAGE_BYTES;
     const u32 free_slot = slot == 0 ? LAST_SLOT : slot - STAGE_BYTES;
 #pragma unroll

@@ -27,13 +27,15 @@ TCC_FN void each_vector(u32 thread, i32 piece, F f) {
 }
 
 // Where an element of a tile is in the operand. Side says what is known when the kernel is compiled: `operand`, `sum`,
-// `size` (its rows or columns), `size_k`, `block`, `block_k`, `threads`, `pieces`.
+// `Free` and `K` (Sizes: of its rows or columns, and of k), `block`, `block_k`, `threads`, `pieces`.
 template <class Side> struct Place {
   static constexpr bool MAJOR_K = Side::operand.major_k;
   using Tile = SharedTile<Side::operand.element, MAJOR_K, Side::block, Side::block_k>;
   using Value = typename Tile::Value;
   i32 thread, first;  // `first`: row or column of the operand that the workgroup's tile begins at
   i32 batch;
+  typename Side::Free size;
+  typename Side::K size_k;
 
   __device__ __forceinline__ i32 free(i32 row, i32 column) const { return first + (MAJOR_K ? row : column); }
   __device__ __forceinline__ static i32 k(i32 tile, i32 row, i32 column) {
@@ -57,12 +59,12 @@ template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
   const Hooks& hooks;
 
   // How many of VECTOR elements from (free, k) on are inside the matrix.
-  __device__ __forceinline__ static i32 elements_inside(i32 free, i32 k) {
-    const bool row_inside = P::MAJOR_K ? Side::size % Side::block == 0 || free < Side::size
-                                       : Side::size_k % Side::block_k == 0 || k < Side::size_k;
+  __device__ __forceinline__ i32 elements_inside(i32 free, i32 k) const {
+    constexpr bool fills = Side::Free::fills(Side::block), fills_k = Side::K::fills(Side::block_k);
+    const bool row_inside = P::MAJOR_K ? fills || free < this->size : fills_k || k < this->size_k;
     i32 count = VECTOR;
-    if (P::MAJOR_K ? Side::size_k % Side::block_k != 0 : Side::size % Side::block != 0) {
-      const i32 left = P::MAJOR_K ? Side::size_k - k : Side::size - free;
+    if (P::MAJOR_K ? !fills_k : !fills) {
+      const i32 left = P::MAJOR_K ? this->size_k - k : this->size - free;
       count = left < 0 ? 0 : left < VECTOR ? left : VECTOR;
     }
     return row_inside ? count : 0;
@@ -92,13 +94,14 @@ template <class Side, class Hooks> struct ShiftedOperand : Place<Side> {
     each_vector<Tile, CHUNK, Side::threads, Side::pieces>(this->thread, piece, [&](i32 s, i32 r, i32 c) {
       const i32 free = this->free(r, c), k = P::k(tile, r, c);
       const i32 line = P::MAJOR_K ? free : k, column = P::MAJOR_K ? k : free;
-      constexpr i32 lines = P::MAJOR_K ? Side::size : Side::size_k, columns = P::MAJOR_K ? Side::size_k : Side::size;
+      const i32 lines = P::MAJOR_K ? i32(this->size) : i32(this->size_k);
+      const i32 columns = P::MAJOR_K ? i32(this->size_k) : i32(this->size);
       next[s] = fetch_unaligned((const Value*)hooks.buffer + hooks.line(this->batch, line), column, columns, line < lines);
     });
   }
   __device__ __forceinline__ void store(i32 tile, unsigned char* slot, i32 piece) const {
     each_vector<Tile, CHUNK, Side::threads, Side::pieces>(this->thread, piece, [&](i32 s, i32 r, i32 c) {
-      const i32 left = P::MAJOR_K ? Side::size_k - P::k(tile, r, c) : Side::size - this->free(r, c);
+      const i32 left = P::MAJOR_K ? this->size_k - P::k(tile, r, c) : this->size - this->free(r, c);
       u32 w[4];
       shift_unaligned<Value>(next[s], left, w);
       *(uint4*)(slot + Tile::offset(r, c)) = make_uint4(w[0], w[1], w[2], w[3]);
@@ -230,9 +233,10 @@ template <class Side, class Hooks> struct ComputedBytes : Place<Side> {
 };
 
 template <class Side, class Hooks>
-TCC_FN auto operand_at(const Hooks& hooks, i32 thread, i32 first, i32 batch) {
+TCC_FN auto operand_at(const Hooks& hooks, i32 thread, i32 first, i32 batch, typename Side::Free size,
+                       typename Side::K size_k) {
   constexpr Operand X = Side::operand;
-  const Place<Side> place{thread, first, batch};
+  const Place<Side> place{thread, first, batch, size, size_k};
   if constexpr (X.load == Load::tiles)
     return CopiedOperand<Side, Hooks>{place, hooks};
   else if constexpr (X.load == Load::rows)

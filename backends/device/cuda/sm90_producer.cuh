@@ -5,12 +5,12 @@
 #include "sm90_rows.cuh"
 
 // Makes an operand for a tile of the result, whose rows (of B: columns) begin at `at`. Side says what is known when the
-// kernel is compiled: `operand`, `sum`, `size` (its rows), `size_k`, `block` (rows of a tile), `rows` (those that are
+// kernel is compiled: `operand`, `sum`, `Free` and `K` (Sizes: of its rows and of k), `block` (rows of a tile), `rows` (those that are
 // copied), `share` (workgroups that copy a tile together), `registers` (for computed values in flight), `in_pieces`
 // (sm90_pieces.cuh). `slice` and `mask`: see TiledOperand.
 template <class Side, class Hooks>
 TCC_FN auto operand_at(const Hooks& hooks, const TensorMap* map, i32 slice, u16 mask, i32 batch, i32 at, i32 thread,
-                       i32 k_begin) {
+                       i32 k_begin, typename Side::Free size, typename Side::K size_k) {
   constexpr Operand X = Side::operand;
   if constexpr (X.load == Load::im2col) {
     return ImageOperand<Side>(*map, slice, mask, batch, at, hooks.batch);
@@ -29,9 +29,9 @@ TCC_FN auto operand_at(const Hooks& hooks, const TensorMap* map, i32 slice, u16 
     return Operand{{}, thread, at, load};
   } else {
     constexpr i32 BYTES = bytes_of(X.element);
-    RowsOperand<BYTES, Side::block, Side::size_k> rows;
+    RowsOperand<BYTES, Side::block, typename Side::K> rows(size_k);
     rows.start((const u8*)hooks.buffer + hooks.line(batch, at) * BYTES,
-               i32(hooks.line(0, 1) - hooks.line(0, 0)) * BYTES, Side::size - at, thread);
+               i32(hooks.line(0, 1) - hooks.line(0, 0)) * BYTES, size - at, thread);
     rows.load_tails(k_begin * rows.BLOCK_K);
     return rows;
   }

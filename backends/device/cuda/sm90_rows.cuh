@@ -9,10 +9,10 @@ TCC_FN void load_word(u32& value, u64 address, bool wanted) {
 }
 
 // Fills a K-major tile of ROWS rows that begin at any multiple of an element, from aligned words of 4 bytes that hold
-// the rows' SIZE_K elements of BYTES; zeros follow them. A lane has a word of a row. Rows that begin in the middle of a
+// the rows' elements of BYTES, as many as K says (a Size); zeros follow them. A lane has a word of a row. Rows that begin in the middle of a
 // word are stored by halves, and take half a word more (tails); words of bytes are shifted into place between lanes. Four
 // warps have 8 rows each of 32 (a unit). The places of rows n and n + PLACES in their words are the same.
-template <i32 BYTES, i32 ROWS, i32 SIZE_K> struct RowsOperand : Sm90Operand<Load::rows> {
+template <i32 BYTES, i32 ROWS, class K> struct RowsOperand : Sm90Operand<Load::rows> {
   static constexpr i32 BLOCK_K = 128 / BYTES, units = (ROWS + 31) / 32, PLACES = BYTES == 1 ? 4 : 2;
   u64 words[PLACES];  // this lane's of the warp's first rows, at k = 0
   u64 tail;           // the last word of this lane's row of a tail
@@ -22,6 +22,9 @@ template <i32 BYTES, i32 ROWS, i32 SIZE_K> struct RowsOperand : Sm90Operand<Load
   i32 stride, lane, warp;
   u32 tails[(units + 3) / 4] = {};
   u32 next_tails[(units + 3) / 4] = {};  // tails of bytes are shifted in as the tile's units are stored
+  K size_k;
+
+  __device__ __forceinline__ explicit RowsOperand(K size_k) : size_k(size_k) {}
 
   // `first`: where the tile begins; `left` rows of the operand, `row_bytes` apart, are left from there on.
   __device__ __forceinline__ void start(const u8* first, i32 row_bytes, i32 left, i32 thread) {
@@ -41,7 +44,7 @@ template <i32 BYTES, i32 ROWS, i32 SIZE_K> struct RowsOperand : Sm90Operand<Load
   }
 
   __device__ __forceinline__ void load(i32 unit, i32 k, u32 (&w)[8]) const {
-    const i32 valid = (SIZE_K - k) * BYTES;
+    const i32 valid = (size_k - k) * BYTES;
 #pragma unroll
     for (i32 i = 0; i < 8; ++i)
       load_word(w[i], words[i % PLACES] + i64(unit * 32 + i / PLACES * PLACES) * stride + i64(k) * BYTES,
@@ -50,7 +53,7 @@ template <i32 BYTES, i32 ROWS, i32 SIZE_K> struct RowsOperand : Sm90Operand<Load
 
   __device__ __forceinline__ void store(i32 unit, i32 k, const u32 (&w)[8], u32 tile) const {
     if (ROWS % 32 != 0 && unit * 32 + warp * 8 >= ROWS) return;
-    const i32 valid = (SIZE_K - k) * BYTES;
+    const i32 valid = (size_k - k) * BYTES;
     const u32 to = tile + unit * 4096 + warp * 1024 + lane * 4;  // row i is at to ^ i * 144: 128 bytes on, and swizzled
     if constexpr (BYTES == 1) {
       const i32 left = valid - lane * 4;
@@ -88,7 +91,7 @@ template <i32 BYTES, i32 ROWS, i32 SIZE_K> struct RowsOperand : Sm90Operand<Load
           BYTES == 1 ? next_tails[g] : tails[g],
           tail + i64(g * 128) * stride + i64(k) * BYTES,
           tail_shift != 0 && g * 128 + lane / 8 * 32 + lane % 8 < rows &&
-              (SIZE_K - k) * BYTES > 128 - i32(tail_shift));
+              (size_k - k) * BYTES > 128 - i32(tail_shift));
   }
   __device__ __forceinline__ void store_tails(i32 k, u32 tile) {
 #pragma unroll
@@ -98,7 +101,7 @@ template <i32 BYTES, i32 ROWS, i32 SIZE_K> struct RowsOperand : Sm90Operand<Load
       } else {
         const i32 row = (g * 4 + lane / 8) * 32 + warp * 8 + lane % 8;
         if (tail_shift != 0 && row < ROWS)
-          store_shared(tile + row * 128 + (126 ^ lane % 8 << 4), u16(SIZE_K - k >= BLOCK_K ? tails[g] : 0));
+          store_shared(tile + row * 128 + (126 ^ lane % 8 << 4), u16(size_k - k >= BLOCK_K ? tails[g] : 0));
       }
     }
   }

@@ -6,8 +6,9 @@
 // registers, 16 bytes at a time, before this one is multiplied, and store it after that: no register lives from one turn
 // of the main loop to the next, which compilers would copy.
 //
-// Defines: params_NAME, the members of a GemmCoopmat (common/gemm_coopmat_shape.h), and what it says of them. Hooks, by how
-// an operand x is loaded:
+// Defines: params_NAME, the members of a GemmCoopmat (common/gemm_coopmat_shape.h), and what it says of them. Sizes that
+// come at run time are SIZE_M, SIZE_N and SIZE_K, and then TILES is the number of workgroups with a tile. Hooks, by how an
+// operand x is loaded:
 //   tiles     chunk_x(batch, at, k): the number of the 16 bytes in buffer X_BUFFER
 //   im2col    the same; where it is negative, a window is beyond the image: zeros
 //   computed  load_x(batch, at, k, v): computes a vector of elements as accumulators; guards itself
@@ -130,9 +131,27 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[8]) {
 #define UNITS_M (SUBGROUP_M / UNIT_M)
 #define UNITS_N (SUBGROUP_N / UNIT_N)
 #define K_STEPS (BLOCK_K / UNIT_K)
-#define TILES_M ((params_product_m + BLOCK_M - 1) / BLOCK_M)
-#define TILES_N ((params_product_n + BLOCK_N - 1) / BLOCK_N)
-#define K_TILES ((params_product_k + BLOCK_K - 1) / BLOCK_K)
+// Sizes that come at run time are numbers which the kernel gets; `params` has 0 for them.
+#ifndef SIZE_M
+#define SIZE_M params_product_m
+#endif
+#ifndef SIZE_N
+#define SIZE_N params_product_n
+#endif
+#ifndef SIZE_K
+#define SIZE_K params_product_k
+#endif
+#ifdef TILES
+#define TILE i32(block)
+#else
+#define TILE block
+#define TILES GRID
+#endif
+// Whether tiles so long have a ragged one behind them.
+#define RAGGED(constant, block) (constant == 0 || constant % (block) != 0)
+#define TILES_M ((SIZE_M + BLOCK_M - 1) / BLOCK_M)
+#define TILES_N ((SIZE_N + BLOCK_N - 1) / BLOCK_N)
+#define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
 #define SEGMENT params_product_segment
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
 
@@ -238,13 +257,13 @@ layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly 
 void fetch_a(i32 batch, i32 row, i32 k, inout uvec4 bits[A_CHUNKS]) {
   bool inside = true;
 #if params_product_a_major_k
-  if (params_product_k % BLOCK_K != 0) inside = k < params_product_k / CHUNK;
-  if (params_product_m % BLOCK_M != 0) row = LEAST(row, params_product_m - 1);
+  if (RAGGED(params_product_k, BLOCK_K)) inside = k < SIZE_K / CHUNK;
+  if (RAGGED(params_product_m, BLOCK_M)) row = LEAST(row, SIZE_M - 1);
 #else
-  if (params_product_k % BLOCK_K != 0) inside = k < params_product_k;
-  if (params_product_m % BLOCK_M != 0) row = LEAST(row, params_product_m / CHUNK - 1);
+  if (RAGGED(params_product_k, BLOCK_K)) inside = k < SIZE_K;
+  if (RAGGED(params_product_m, BLOCK_M)) row = LEAST(row, SIZE_M / CHUNK - 1);
 #endif
-  if (params_product_k % BLOCK_K != 0) k = inside ? k : 0;
+  if (RAGGED(params_product_k, BLOCK_K)) k = inside ? k : 0;
   i32 number = chunk_a(TCC_BUFFERS batch, row, k);
 #if params_product_a_load == Load_im2col
   inside = inside && number >= 0;
@@ -272,13 +291,13 @@ void fetch_a(i32 batch, i32 row, i32 k, inout uvec4 bits[A_CHUNKS]) {
 void fetch_b(i32 batch, i32 row, i32 k, inout uvec4 bits[B_CHUNKS]) {
   bool inside = true;
 #if params_product_b_major_k
-  if (params_product_k % BLOCK_K != 0) inside = k < params_product_k / CHUNK;
-  if (params_product_n % BLOCK_N != 0) row = LEAST(row, params_product_n - 1);
+  if (RAGGED(params_product_k, BLOCK_K)) inside = k < SIZE_K / CHUNK;
+  if (RAGGED(params_product_n, BLOCK_N)) row = LEAST(row, SIZE_N - 1);
 #else
-  if (params_product_k % BLOCK_K != 0) inside = k < params_product_k;
-  if (params_product_n % BLOCK_N != 0) row = LEAST(row, params_product_n / CHUNK - 1);
+  if (RAGGED(params_product_k, BLOCK_K)) inside = k < SIZE_K;
+  if (RAGGED(params_product_n, BLOCK_N)) row = LEAST(row, SIZE_N / CHUNK - 1);
 #endif
-  if (params_product_k % BLOCK_K != 0) k = inside ? k : 0;
+  if (RAGGED(params_product_k, BLOCK_K)) k = inside ? k : 0;
   i32 number = chunk_b(TCC_BUFFERS batch, row, k);
 #if params_product_b_load == Load_im2col
   inside = inside && number >= 0;
@@ -319,9 +338,9 @@ void fetch_b(i32 batch, i32 row, i32 k, inout uvec4 bits[B_CHUNKS]) {
 TCC_ENTRY {
   i32 thread = i32(TCC_THREAD), subgroup = i32(gl_SubgroupID), lane = i32(gl_SubgroupInvocationID);
   INDEX block = INDEX(TCC_BLOCK);
-  if (block >= GRID) return;
+  if (block >= TILES) return;
   // Neighbouring workgroups share rows of A within a band of tiles, so that both operands stay in L2.
-  i32 in_batch = i32(block % (TILES_M * TILES_N)), batch = i32(block / (TILES_M * TILES_N));
+  i32 in_batch = i32(TILE % (TILES_M * TILES_N)), batch = i32(TILE / (TILES_M * TILES_N));
   i32 band_start = in_batch / (params_band * TILES_N) * params_band;
   i32 band_rows = LEAST(TILES_M - band_start, params_band);
   i32 in_band = in_batch % (params_band * TILES_N);
@@ -405,7 +424,7 @@ TCC_ENTRY {
   barrier();
   [[dont_unroll]] for (i32 first = 0; first < K_TILES; first += STAGES) {
     [[unroll]] for (i32 t = 0; t < STAGES; ++t)  // the slot's number is a constant
-      if (K_TILES % STAGES == 0 || first + t < K_TILES) {
+      if ((params_product_k != 0 && K_TILES % STAGES == 0) || first + t < K_TILES) {
         FETCH(LEAST(first + t + 1, K_TILES - 1))
         MULTIPLY(t)
         if (STAGES == 1) barrier();
