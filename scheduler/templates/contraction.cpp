@@ -95,8 +95,9 @@ class FmaCandidate : public ProductCandidate {
     FmaProduct product;
     product.batch = plan.batch.size().usual();
     product.m = plan.m.size().usual();
-    product.n = plan.n.fixed_size();
-    product.k = ceil_div(plan.k.fixed_size(), pack_);
+    product.n = plan.n.size().usual();
+    product.k = ceil_div(plan.k.size().usual(), pack_);
+    product.most_k = ceil_div(plan.k.size().range().hi, pack_);
     product.pack = pack_;
     // Indices and bounds of what is no view of a buffer.
     constexpr double kView = 16, kComputed = 40;
@@ -130,7 +131,7 @@ class FmaCandidate : public ProductCandidate {
     const ContractionTile tile{sizes.block_m, sizes.block_n, sizes.block_k * pack, sizes.segment()};
     const ContractionHooks hooks(region, plan, tile);
     const SymInt tiles_m = ir::ceildiv(plan.m.size(), sizes.block_m),
-                 tiles_n = ceil_div(plan.n.fixed_size(), sizes.block_n);
+                 tiles_n = ir::ceildiv(plan.n.size(), sizes.block_n);
     kernel.source = "contraction";
     kernel.workgroup = static_cast<int>(sizes.threads());
     kernel.grid = plan.batch.size() * tiles_m * tiles_n * sizes.cluster;
@@ -151,12 +152,13 @@ class FmaCandidate : public ProductCandidate {
                              {"SLICES", "slices"}})
       define(name, config[key]);
     if (target().max_cluster > 1) define("PEERS", sizes.cluster);
-    define("SIZE_K", product_->k);
-    if (tiles_m.is_const())
-      define("TILES_M", tiles_m.value());
-    else
-      kernel.defines.push_back({"TILES_M", "tiles_m(TCC_BUFFERS 0)"});
-    define("TILES_N", tiles_n.value());
+    for (const auto& [name, size] : {std::pair{"SIZE_K", ir::ceildiv(plan.k.size(), pack)},
+                                     {"TILES_M", tiles_m},
+                                     {"TILES_N", tiles_n}})
+      if (size.is_const())
+        define(name, size.value());
+      else
+        kernel.counts.push_back({name, size});
     define("A_VECTOR", plan.a.vector);
     define("A_ALONG_K", plan.a.along_k);
     define("B_VECTOR", plan.b.vector);
@@ -174,7 +176,6 @@ class FmaCandidate : public ProductCandidate {
                info(region.anchor->inputs[static_cast<size_t>(operand->input)]->dtype()).is_signed);
     }
     kernel.hooks = {hooks.load(true, "load_a"), hooks.load(false, "load_b"), hooks.epilogue()};
-    if (!tiles_m.is_const()) kernel.hooks.push_back(hooks.tiles_m("tiles_m"));
     return kernel;
   }
 
@@ -189,15 +190,11 @@ class ContractionTemplate : public Template {
   std::string_view name() const override { return "contraction"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
-  // Rows and batches may be open: tiles of columns and steps of sums are counted in numbers.
   bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<ContractionPlan> plan = plan_contraction(region);
     if (!plan) return plan.refusal();
-    if (!plan->n.size().is_const() || !plan->k.size().is_const())
-      return Refusal{str(region.anchor->op_name(), " of ", plan->n.size(), " columns and sums of ",
-                         plan->k.size(), " products, which its kernels need as numbers")};
     return std::make_shared<const FmaCandidate>(*this, region, target, *std::move(plan));
   }
 };

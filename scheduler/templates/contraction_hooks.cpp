@@ -30,13 +30,15 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
   hook.name = std::move(name);
   Inliner inliner(region_);
   SymInt v = SymInt::axis("v", width);
-  const int64_t k_size = plan_.k.fixed_size(), k_width = operand.along_k ? width : 1;
+  const SymInt k_size = plan_.k.size(), k_width = operand.along_k ? width : 1;
   const SymInt free_width = operand.along_k ? 1 : width;
-  int64_t k_count = k_size / k_width;
+  const SymInt k_count = floordiv(k_size, k_width);
   const SymInt free_count = floordiv(free.size(), free_width);
   int64_t block = of_a ? tile_.block_m : tile_.block_n;
   const SymInt padded_free = floordiv(round_up_to(free.size(), block), free_width);
-  int64_t padded_k = round_up(k_size, tile_.block_k) / k_width;
+  // There may be no products where sums are open.
+  const SymInt padded_k =
+      floordiv(round_up_to(k_size, tile_.block_k), k_width) + (k_size.is_const() ? 0 : 1);
   hook.parameters = {Hook::index_parameter("batch", plan_.batch.size()),
                      passed_index("at", padded_free), passed_index("k", padded_k),
                      Hook::array_parameter("out_values", plan_.accumulator, width, true)};
@@ -55,7 +57,7 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
   sink.offset = v;
   sink.value = value;
   append(body, vectorize({sink}, v));
-  if (padded_k > k_count) {
+  if (!(padded_k == k_count)) {
     Block zeros = {loop(v, {set_element(values, v, zero_of(plan_.accumulator))}, true)};
     hook.body = {branch(ir::index_less(raw_k, k_count), std::move(body), std::move(zeros))};
   } else {
@@ -67,12 +69,12 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
 Hook ContractionHooks::epilogue(std::span<const int> read) const {
   int64_t width = tile_.segment;
   const SymInt m_size = plan_.m.size();
-  const int64_t n_size = plan_.n.fixed_size();
+  const SymInt n_size = plan_.n.size();
   Hook hook;
   hook.name = "epilogue";
   hook.parameters = {Hook::index_parameter("batch", plan_.batch.size()),
                      passed_index("row", round_up_to(m_size, tile_.block_m)),
-                     passed_index("part", round_up(n_size, tile_.block_n) / width),
+                     passed_index("part", floordiv(round_up_to(n_size, tile_.block_n), width)),
                      Hook::array_parameter("acc", plan_.accumulator, width, false)};
   for (size_t i = 0; i < read.size(); ++i)
     hook.parameters.push_back(Hook::array_parameter("residual", DType::f32, width, false));
@@ -102,9 +104,9 @@ Hook ContractionHooks::epilogue(std::span<const int> read) const {
   Block body;
   if (!row.is_const()) body.push_back(let_index(row, raw_row));
   std::vector<Expr> guards = {row_inside};
-  if (n_size % width == 0) {
-    SymInt part = SymInt::axis("n", n_size / width);
-    guards.push_back(ir::index_less(raw_part, n_size / width));
+  if (n_size.divisible_by(width)) {
+    const SymInt parts = floordiv(n_size, width), part = SymInt::axis("n", parts);
+    guards.push_back(ir::index_less(raw_part, parts));
     if (!part.is_const()) body.push_back(let_index(part, raw_part));
     append(body, store_at(part * width + v, v));
   } else {
@@ -118,17 +120,6 @@ Hook ContractionHooks::epilogue(std::span<const int> read) const {
   Expr guard = ir::all_of(guards);
   hook.body =
       guard && !ir::is_true(guard) ? Block{branch(guard, std::move(body))} : std::move(body);
-  return hook;
-}
-
-Hook ContractionHooks::tiles_m(std::string name) const {
-  Hook hook;
-  hook.name = std::move(name);
-  hook.parameters = {passed_index("none", 1)};
-  hook.returns = true;
-  hook.result = DType::i32;
-  hook.body = {return_value(
-      ir::cast(ir::index_value(ir::ceildiv(plan_.m.size(), tile_.block_m)), DType::i32))};
   return hook;
 }
 

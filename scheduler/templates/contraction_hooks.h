@@ -32,9 +32,6 @@ class ContractionHooks {
   // are all of one matrix of the result's shape (epilogue_matrices), whose rows segments divide.
   Hook epilogue(std::span<const int> read = {}) const;
 
-  // `name`(0): the number of tiles along the rows, where it comes at run time.
-  Hook tiles_m(std::string name) const;
-
  private:
   const Region& region_;
   const ContractionPlan& plan_;

@@ -232,8 +232,6 @@ void order_axes(const Region& region, const OpAxes& axes, ContractionPlan& plan)
     return flat.position.empty() ? 0 : coefficient(offset, own[flat.position.back()]);
   };
   plan.swapped = innermost(flat_n, axes.wide_n) != 1 && innermost(flat_m, axes.wide_m) == 1;
-  // Tiles are guarded along rows whose number comes at run time.
-  if (flat_m.size().is_const() != flat_n.size().is_const()) plan.swapped = flat_m.size().is_const();
   plan.m = plan.swapped ? flat_n : flat_m;
   plan.n = plan.swapped ? flat_m : flat_n;
 }
@@ -256,9 +254,8 @@ struct OperandAccess {
   int64_t vector(bool along_k, int64_t widest) {
     const SymInt& extent = along_k ? extent_k_ : extent_f_;
     const SymInt total = along_k ? plan_.k.size() : free_.size();
-    if (!extent.is_const()) return 1;
     for (int64_t width = widest; width > 1; width /= 2) {
-      if (extent.value() % width != 0) continue;
+      if (!extent.divisible_by(width)) continue;
       const SymInt group = SymInt::axis("g", floordiv(total, width)),
                    lane = SymInt::axis("v", width);
       const SymInt along = group * width + lane;

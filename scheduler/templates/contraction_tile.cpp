@@ -115,7 +115,7 @@ Config config_of(const FmaTile& t, const Target& target) {
 std::span<const FmaRule> fma_rules() { return kRules; }
 
 int64_t fold_tiles(const FmaTile& t, const FmaProduct& p) {
-  const int64_t sum = p.k / (t.slices * t.cluster);  // of one thread
+  const int64_t sum = p.most_k / (t.slices * t.cluster);  // of one thread
   if (!p.fold || sum <= folded(sum)) return 0;
   return std::max<int64_t>(1, folded(sum) * t.slices / t.block_k);
 }

@@ -41,6 +41,7 @@ struct FmaProduct {
     bool is_computed = false;  // no view of a buffer: each place is computed by itself
   };
   int64_t batch = 1, m = 1, n = 1, k = 1;  // k counts words
+  int64_t most_k = 1;                      // of all sizes
   int64_t pack = 1;                        // products of a word
   Operand a, b;
   int element = 4;           // bytes of a sum

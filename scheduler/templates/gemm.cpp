@@ -47,15 +47,6 @@ kernels::Operand kernel_operand(const MatrixOperand& operand,
   return result;
 }
 
-// Tiles are guarded along rows; columns and sums are numbers.
-OrRefusal<ContractionPlan> plan_product(const Region& region) {
-  OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
-  if (plan && (!plan->n.size().is_const() || !plan->k.size().is_const()))
-    return Refusal{str(region.anchor->op_name(), " of ", plan->n.size(), " columns and sums of ",
-                       plan->k.size(), " products, which its kernels need as numbers")};
-  return plan;
-}
-
 int64_t usual_products(const ContractionPlan& plan) {
   return plan.batch.size().usual() * plan.m.size().usual() * plan.n.size().usual() *
          plan.k.size().usual();
@@ -109,7 +100,7 @@ kernels::Product Gemm::product(bool swapped) const {
 OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
   if (!target.has_matrix_unit(unit)) return Refusal{str("the target has no ", unit, " units")};
   if (is_of_exact_f32(region)) return Refusal{str(unit, " units do not multiply f32")};
-  OrRefusal<ContractionPlan> plan = plan_product(region);
+  OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
   if (!bytes && plan->accumulator != DType::f32)
@@ -133,15 +124,15 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
   const bool exact =
       !bytes && !f8 && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
   const int64_t exact_sum = target.exact_sum(unit, a->dtype, b->dtype, sum);
-  if (exact && exact_sum > 0 && k > exact_sum)
-    return Refusal{str(unit, " units truncate sums of ", k, " products, whose result is ",
+  if (exact && exact_sum > 0 && plan->k.size().range().hi > exact_sum)
+    return Refusal{str(unit, " units truncate sums of ", plan->k.size(), " products, whose result is ",
                        name(region.anchor->outputs[0]->dtype()))};
   return Gemm{*std::move(plan), *a, *b, a->dtype, is_f8(a->dtype) && !region.unit_sums, false};
 }
 
 OrRefusal<Gemm> plan_exact_gemm(const Region& region) {
   if (!is_of_exact_f32(region)) return Refusal{"it is no product of f32"};
-  OrRefusal<ContractionPlan> plan = plan_product(region);
+  OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();
   const int64_t m = plan->m.size().usual(), k = plan->k.size().usual(),
                 products = usual_products(*plan);
@@ -271,6 +262,13 @@ void GemmWriter::product(const SymInt& tiles, std::span<const OperandView> resid
   }
 }
 
+void GemmWriter::add_lines(const MatrixOperand& operand, const std::string& side) {
+  kernel_.hooks.push_back(line_hook(operand, gemm_.plan, "row_" + side));
+  // Sources keep the distance of two lines, in bytes, in 32 bits.
+  const SymInt distance = operand.line_stride() * size_bytes(operand.dtype);
+  if (!distance.is_const()) kernel_.counts.push_back({"LINE_BYTES_" + side, distance});
+}
+
 void GemmWriter::operand(bool first, bool vectors) {
   const bool of_a = first != swapped_;
   const MatrixOperand& operand = first ? sides_.a : sides_.b;
@@ -279,7 +277,7 @@ void GemmWriter::operand(bool first, bool vectors) {
   if (operand.load == Load::computed)
     kernel_.hooks.push_back(hooks_.load(of_a, "load_" + side));
   else if (operand.load == Load::rows)
-    kernel_.hooks.push_back(line_hook(operand, gemm_.plan, "row_" + side));
+    add_lines(operand, side);
   else if (operand.load == Load::im2col) {
     if (!operand.view.batch.empty())
       kernel_.hooks.push_back(group_hook(operand, gemm_.plan, "batch_" + side));

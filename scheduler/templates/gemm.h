@@ -36,8 +36,7 @@ struct Gemm {
 // Returns whether the region multiplies f32 that no matrix unit may truncate.
 bool is_of_exact_f32(const Region& region);
 
-// Refuses what is no product of matrices that the target's `unit` multiplies, open columns and sums,
-// where f32 results
+// Refuses what is no product of matrices that the target's `unit` multiplies, where f32 results
 // would lose bits by its truncated sums, which those of f8 may, and what is too small to gain. Sums
 // of bytes are exact: 32-bit integers that wrap. A unit that does not multiply f8 reads it as a
 // wider type.
@@ -112,6 +111,8 @@ class GemmWriter {
   void operand(bool first, bool vectors);
 
  private:
+  void add_lines(const MatrixOperand& operand, const std::string& side);
+
   Kernel& kernel_;
   double rate_;
   const Region& region_;

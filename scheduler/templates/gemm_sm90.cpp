@@ -42,7 +42,7 @@ GemmSm90 parameters_of_config(const ConvGemm& gemm, const kernels::Product& prod
   g.groups = c["groups"];
   g.split_k = c["split_k"];
   if (gemm.exact) {
-    const int64_t sum = product.k / g.split_k;
+    const int64_t sum = gemm.plan.k.size().range().hi / g.split_k;
     if (gemm.plan.fold && sum > folded(sum)) g.fold = folded(sum) / sm90::block_k(g);
   } else {
     g.pingpong = c["pingpong"] != 0;

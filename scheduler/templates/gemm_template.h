@@ -23,7 +23,7 @@ namespace tcc::sched {
 template <class Shape, class Plan = Gemm>
 class GemmTemplate : public Template {
  public:
-  // Rows and batches may be open: configs are chosen at their usual sizes.
+  // Configs are chosen at the usual sizes.
   bool takes_open_dims() const final { return true; }
 
   Match match(const Region& region, const Target& target) const final {

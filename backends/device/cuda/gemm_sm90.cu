@@ -290,6 +290,10 @@ TCC_ENTRY {
         if (PINGPONG && n + CLUSTERS < TILES) named_barrier_arrive(2 - group, 256);
       };
       if (PINGPONG) named_barrier_sync(1 + group, 256);
+      if (product.open.k && k_tiles == 0) {  // a sum of nothing
+#pragma unroll
+        for (i32 i = 0; i < SLABS * Unit::SUMS; ++i) acc[i / Unit::SUMS][i % Unit::SUMS] = Acc(0);
+      }
       multiply_k<Unit>(acc, stages, my_rows, k_begin, k_end, release, pass_on, warp % 4, lane, my_staging);
       if (PINGPONG) stages.advance(k_tiles);
       sums.run(acc);

@@ -419,8 +419,10 @@ TCC_ENTRY {
   }
 
   // The last turns load the last tile again, and store what nothing reads.
-  FETCH(0)
-  PUT(0)
+  if (params_product_k != 0 || SIZE_K > 0) {
+    FETCH(0)
+    PUT(0)
+  }
   barrier();
   [[dont_unroll]] for (i32 first = 0; first < K_TILES; first += STAGES) {
     [[unroll]] for (i32 t = 0; t < STAGES; ++t)  // the slot's number is a constant
