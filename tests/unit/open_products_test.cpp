@@ -78,6 +78,36 @@ TEST(OpenProducts, AreOnMatrixUnitsOfCuda) {
   expect_on_units(sched::target_by_name("cuda:sm_90a"), "gemm_sm90", binaries);
 }
 
+// Columns and sums of B, whose lines have the alignment of one element, or of whole vectors.
+TEST(OpenProducts, OfColumnsAndSumsAreOnMatrixUnitsOfCuda) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: g\ndims: {B: 256}\n"
+      "inputs: {q: {dtype: bf16, shape: [B, 64]}, k: {dtype: bf16, shape: [B, 64]},\n"
+      "  v: {dtype: bf16, shape: [B, 72]}, w: {dtype: bf16, shape: [80, B]}}\n"
+      "nodes:\n"
+      "  - {out: s, op: einsum, in: [q, k], equation: 'ik,jk->ij'}\n"
+      "  - {out: y, op: matmul, in: [s, v]}\n"
+      "  - {out: z, op: matmul, in: [w, v]}\n"
+      "outputs: [y, z]\n",
+      "g.yaml", ".");
+  for (const auto& [target, template_name] :
+       {std::pair{"cuda:sm_80", "gemm_sm80"}, {"cuda:sm_90a", "gemm_sm90"}})
+    for (uint64_t seed = 0; seed <= 8; ++seed) {
+      SCOPED_TRACE(str(target, ", seed ", seed));
+      const test::RandomConfigs configs(seed);
+      CompileOptions options;
+      options.open_dims = {"B"};
+      options.binaries = nvrtc_missing().empty();
+      if (seed > 0) options.configs = &configs;
+      const exec::Executable executable =
+          compile(graph, sched::target_by_name(target), options);
+      ASSERT_EQ(executable.kernels.size(), 3u);
+      for (const exec::KernelBinary& kernel : executable.kernels)
+        EXPECT_EQ(kernel.template_name, template_name);
+      for (const int64_t size : {0, 1, 7, 1000}) exec::check(executable, {{{"B", size}}});
+    }
+}
+
 // Device sources count rows in 32 bits.
 TEST(OpenProducts, OfTooManyRowsAreRefused) {
   CompileOptions options;
