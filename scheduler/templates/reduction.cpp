@@ -52,7 +52,7 @@ int64_t most_kept_columns(const Target& target) {
 int64_t per_thread(const ReductionPlan& plan, const Config& config) {
   const int64_t columns = plan.inner ? config["vector"] : 1;
   const int64_t threads = config["row_threads"] * cluster_of(config);
-  return ceil_div(ceil_div(plan.cols, columns), threads) * config["vector"];
+  return ceil_div(ceil_div(plan.columns.range().hi, columns), threads) * config["vector"];
 }
 
 bool has_full_output(const ReductionPlan& plan) {
@@ -63,13 +63,20 @@ bool has_full_output(const ReductionPlan& plan) {
 // Returns whether clusters can share rows: those that one workgroup cannot keep, though it would
 // have to read them again, and those that are too few to fill the device.
 bool may_cluster(const ReductionPlan& plan, const Target& target) {
-  if (target.max_cluster == 1) return false;
+  if (target.max_cluster == 1 || !plan.columns.is_const()) return false;
   if (!plan.inner)
     return plan.cols >= 2 * kFewestOuterColumns && plan.rows.usual() < 16 * target.compute_units;
   if (plan.cols < 2 * kFewestClusterColumns) return false;
   const bool again = plan.stages > 1 || has_full_output(plan);
   return plan.rows.usual() < 2 * target.compute_units ||
          (again && plan.cols > target.registers_per_unit / 4);
+}
+
+// Threads of which each sums up as few elements of the longest row as a part of a long one has,
+// where the row is open; others are split (reduction_split.h).
+int64_t threads_of_long_rows(const ReductionPlan& plan, int64_t vector) {
+  constexpr int64_t kLongestSum = 512;
+  return plan.columns.is_const() ? 1 : ceil_div(plan.columns.range().hi, kLongestSum * vector);
 }
 
 bool finds_index(const ReductionPlan& plan) {
@@ -82,9 +89,9 @@ bool finds_index(const ReductionPlan& plan) {
 struct Elements {
   Elements(const Region& region, const ReductionPlan& plan)
       : near(SymInt::axis("near", near_extent(plan))),
-        far(SymInt::axis("far", plan.inner ? SymInt(plan.cols / plan.run)
-                                           : floordiv(plan.rows, near_extent(plan)))),
-        across(SymInt::axis("across", plan.inner ? plan.rows : SymInt(plan.cols))) {
+        far(SymInt::axis("far", floordiv(plan.inner ? plan.columns : plan.rows,
+                                         near_extent(plan)))),
+        across(SymInt::axis("across", plan.inner ? plan.rows : plan.columns)) {
     const SymInt along = far * ir::extent_of(near) + near;
     const SymInt row = plan.inner ? across : along;
     const SymInt col = plan.column(plan.inner ? along : across);
@@ -102,9 +109,11 @@ struct Elements {
 
   // The axis of neighbours.
   const SymInt& along() const { return near.is_const() ? far : near; }
-  // The run of neighbours: the whole where rows come at run time and might be no whole runs.
+  // The run of neighbours: the whole where it comes at run time and might be no whole runs.
   static SymInt near_extent(const ReductionPlan& plan) {
-    return plan.inner || plan.rows.divisible_by(plan.run) ? SymInt(plan.run) : plan.rows;
+    const SymInt& all = plan.inner ? plan.columns : plan.rows;
+    const bool is_whole = (plan.inner && all.is_const()) || all.divisible_by(plan.run);
+    return is_whole ? SymInt(plan.run) : all;
   }
   // Whether the place depends on where it is among what neighbouring threads take, or in a row.
   bool moves_along(const SymInt& place) const { return uses(place, near) || uses(place, far); }
@@ -240,7 +249,7 @@ class Rows : public Candidate {
       std::erase_if(space.parameters.back().values,
                     [&](int64_t cluster) { return cluster > target.max_cluster; });
     }
-    int64_t cols = std::max<int64_t>(plan.cols, 1);
+    const int64_t most_cols = std::max<int64_t>(plan.columns.range().hi, 1);
     space.constraints = {
         {"a workgroup has 32 to 1024 threads, and no more than the device allows",
          [max = target.max_workgroup_size](const Config& c) {
@@ -248,15 +257,15 @@ class Rows : public Candidate {
            return threads >= 32 && threads <= max;
          }},
         {"vectors divide the row, or the rows; an index is found for one row at a time",
-         [plan, cols, arg = finds_index(plan)](const Config& c) {
-           if (plan.inner) return cols % c["vector"] == 0;
+         [plan, arg = finds_index(plan)](const Config& c) {
+           if (plan.inner) return plan.has_whole(c["vector"]);
            return c["vector"] == 1 ||
                   (!arg && !plan.rows.is(0) && plan.rows.divisible_by(c["vector"]));
          }},
         {"no more threads than vectors in a row",
-         [cols, inner = plan.inner](const Config& c) {
+         [most_cols, inner = plan.inner](const Config& c) {
            return c["row_threads"] * cluster_of(c) <=
-                  power_of_two_at_least(ceil_div(cols, inner ? c["vector"] : 1));
+                  power_of_two_at_least(ceil_div(most_cols, inner ? c["vector"] : 1));
          }},
         {"a cluster takes one row, with many threads of each workgroup",
          [](const Config& c) {
@@ -301,10 +310,11 @@ class Rows : public Candidate {
     // One pass is left of a row that is not kept.
     const bool one_pass = !full && (plan.stages == 1 || plan.online);
     if (plan.inner) {
-      while ((plan.run > 1 ? plan.run : cols) % vector != 0) vector /= 2;
+      while ((plan.run > 1 ? plan.run : cols) % vector != 0 || !plan.has_whole(vector)) vector /= 2;
       int64_t groups = ceil_div(cols, vector);
       // Four vectors a thread keep enough loads in flight; short rows share a workgroup.
-      int64_t wanted = power_of_two_at_least(ceil_div(groups, 4));
+      int64_t wanted = power_of_two_at_least(
+          std::max(ceil_div(groups, 4), threads_of_long_rows(plan, vector)));
       int64_t least = std::min<int64_t>(target.subgroup_size, power_of_two_at_least(groups));
       int64_t most = std::min<int64_t>(1024, target.max_workgroup_size);
       if (target.serial_workgroups) most = target.subgroup_size;
@@ -322,7 +332,9 @@ class Rows : public Candidate {
       rows = std::min(std::clamp<int64_t>(kLine / bytes, 1, 32), power_of_two_at_least(groups));
       while (rows * bytes > kSector && groups < rows * target.compute_units) rows /= 2;
       // Four vectors a thread, as above.
-      row_threads = std::min(block / rows, power_of_two_at_least(ceil_div(cols, 4)));
+      row_threads = std::min(
+          block / rows,
+          power_of_two_at_least(std::max(ceil_div(cols, 4), threads_of_long_rows(plan, 1))));
       while (rows * row_threads < block && groups >= 2 * rows * target.compute_units) rows *= 2;
       rows = std::max(rows, 32 / row_threads);
     }

@@ -5,7 +5,7 @@ namespace {
 
 // A kept row is read once in any case. In a cluster one exchange does for both stages, then.
 bool is_walked_once(const ReductionPlan& plan, const Config& config) {
-  if (!plan.online || plan.cols == 0) return false;
+  if (!plan.online || plan.columns.is(0)) return false;
   return config["keep"] == 0 || (config["keep"] == 1 && cluster_of(config) > 1);
 }
 

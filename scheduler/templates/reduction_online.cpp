@@ -35,7 +35,7 @@ class OnlineReduction : public ReductionRows {
       return reduce_piece(values, first, count);
     };
     if (cached_)
-      append(*body_, piece(0, iterations_));
+      append(*body_, piece(0, iterations_.value()));
     else
       append(*body_,
              in_pieces(std::max<int64_t>(1, (indexed_registers_ ? 8 : 32) / width_), piece));

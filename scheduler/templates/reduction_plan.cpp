@@ -130,11 +130,15 @@ void choose_walk(const Region& region, ReductionPlan& plan) {
   std::vector<SymInt> kept;
   for (const SymInt& extent : plan.reductions[0].dims.kept_extents)
     kept.push_back(SymInt::axis("row", extent));
-  const SymInt col = SymInt::axis("col", plan.cols);
+  const SymInt col = SymInt::axis("col", plan.columns);
   plan.run = std::max<int64_t>(plan.cols, 1);
   const std::optional<SymInt> places = main_places(region, plan, kept, col);
   if (!places || plan.cols <= 1) return;
-  std::vector<Walked> columns = walk_of(*places, col, plan.cols);
+  std::vector<Walked> columns;
+  if (plan.columns.is_const())
+    columns = walk_of(*places, col, plan.cols);
+  else if (const int64_t stride = coefficient(*places, col); stride > 0)
+    columns = {{{plan.cols, 1}, stride}};
   // The place of an index that is found is the row's own.
   const bool finds_index = std::ranges::any_of(plan.reductions, [](const auto& reduction) {
     return ir::is_arg(*reduction.node->op->reduction);
@@ -166,6 +170,10 @@ bool is_exp_below(const Expr& e, const Expr& x, const ir::Variable& max) {
 // exp(x - maximum), in f32.
 bool is_online(const ReductionPlan& plan, const std::vector<Expr>& elements) {
   if (!plan.inner || plan.reductions.size() != 2 || plan.stages != 2) return false;
+  // The sum of an open row of nothing is 0, which one walk does not find.
+  if (!plan.columns.is_const() && plan.columns.range().lo == 0 &&
+      !std::ranges::all_of(plan.outputs, &ReductionPlan::Output::full))
+    return false;
   const auto &max = plan.reductions[0], &sum = plan.reductions[1];
   return *max.node->op->reduction == ir::ReduceKind::max &&
          *sum.node->op->reduction == ir::ReduceKind::sum && elements[0]->dtype == DType::f32 &&
@@ -233,13 +241,11 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
   std::stable_sort(plan.reductions.begin(), plan.reductions.end(),
                    [](const auto& a, const auto& b) { return a.stage < b.stage; });
   plan.rows = plan.reductions[0].dims.rows();
-  const SymInt cols = plan.reductions[0].dims.cols();
-  if (!cols.is_const())
-    return Refusal{str(plan.reductions[0].node->op_name(), " of rows of ", cols, " elements")};
-  plan.cols = cols.value();
+  plan.columns = plan.reductions[0].dims.cols();
+  plan.cols = plan.columns.usual();
   for (auto& reduction : plan.reductions) {
-    if (!(reduction.dims.rows() == plan.rows) || !(reduction.dims.cols() == plan.cols))
-      return Refusal{str("reductions of ", plan.rows, " rows of ", plan.cols, " and of ",
+    if (!(reduction.dims.rows() == plan.rows) || !(reduction.dims.cols() == plan.columns))
+      return Refusal{str("reductions of ", plan.rows, " rows of ", plan.columns, " and of ",
                          reduction.dims.rows(), " rows of ", reduction.dims.cols())};
     reduction.result = ir::new_variable(std::string(name(*reduction.node->op->reduction)),
                                         compute_dtype(reduction.node->outputs[0]->dtype()));
@@ -247,16 +253,16 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
   for (const ir::Value* value : region.outputs) {
     ReductionPlan::Output output{value, peel_views(region, value), false};
     const SymInt n = ir::elements_of(value);
-    if (n == plan.rows * plan.cols && plan.cols != 1)
+    if (n == plan.rows * plan.columns && !plan.columns.is(1))
       output.full = true;
     else if (!(n == plan.rows))
       return Refusal{str("an output of ", n, " elements is neither one of each of ", plan.rows,
-                         " rows nor of each of their ", plan.cols, " columns")};
+                         " rows nor of each of their ", plan.columns, " columns")};
     // A row's result under a view is stored by the row that has it.
     plan.outputs.push_back(output);
   }
   // Every expression must be about its own row.
-  SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.cols);
+  SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.columns);
   Inliner inliner(region);
   bind_reductions(inliner, plan, row);
   std::vector<Expr> elements;

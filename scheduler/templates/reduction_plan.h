@@ -23,11 +23,12 @@ struct ReductionPlan {
   };
   std::vector<Reduction> reductions;  // by stage
   std::vector<Output> outputs;
-  SymInt rows = 0;
-  int64_t cols = 0;
+  SymInt rows = 0, columns = 0;
+  int64_t cols = 0;  // the usual ones, for estimates
   int stages = 0;
   bool inner = true;  // neighbouring columns are neighbours in memory, else neighbouring rows are
-  // Kernels walk through a row in the order of memory, where that is another one than the row's:
+  // Kernels walk through a row in the order of memory, where that is another one than the row's and
+  // columns are no open dim:
   // the digits of the walk's number, outermost first, and how far each goes in the row.
   struct Digit {
     int64_t extent, step;
@@ -39,6 +40,10 @@ struct ReductionPlan {
   // compute both.
   bool online = false;
 
+  // Whether rows are whole vectors of so many neighbours.
+  bool has_whole(int64_t vector) const {
+    return columns.is(0) ? vector == 1 : columns.divisible_by(vector);
+  }
   // The column at a place of the walk.
   SymInt column(const SymInt& place) const;
 };

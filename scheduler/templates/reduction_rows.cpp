@@ -31,11 +31,11 @@ ReductionRows::ReductionRows(const Region& region, const ReductionPlan& plan, co
   row_groups_ = wide_rows_ ? floordiv(plan.rows, width_) : plan.rows;
   row_group_ = SymInt::axis(wide_rows_ ? "rows" : "row", row_groups_);
   row_ = wide_rows_ ? row_group_ * width_ + v_ : row_group_;
-  groups_ = wide_rows_ ? plan.cols : plan.cols / width_;
-  group_ = SymInt::axis("group", std::max<int64_t>(groups_, 1));
+  groups_ = wide_rows_ ? plan.columns : floordiv(plan.columns, width_);
+  group_ = SymInt::axis("group", ir::max(groups_, 1));
   col_ = plan.column(wide_rows_ ? group_ : group_ * width_ + v_);
-  iterations_ = ceil_div(groups_, row_threads_);
-  iteration_ = SymInt::axis("e", std::max<int64_t>(iterations_, 1));
+  iterations_ = ir::ceildiv(cached_ ? SymInt(groups_.range().hi) : groups_, row_threads_);
+  iteration_ = SymInt::axis("e", ir::max(iterations_, 1));
   for (const auto& reduction : plan.reductions) {
     const Variable& result = reduction.result;
     const DType of_input = compute_dtype(reduction.node->inputs[0]->dtype());
@@ -139,12 +139,13 @@ int64_t ReductionRows::together() const {
 
 Block ReductionRows::in_pieces(int64_t step,
                                const std::function<Block(const SymInt&, int64_t)>& piece) const {
-  const int64_t whole = groups_ / row_threads_ / step;
-  const SymInt number = SymInt::axis("piece", std::max<int64_t>(whole, 1));
+  const SymInt whole = floordiv(groups_, row_threads_ * step), number = SymInt::axis("piece", whole),
+               rest = iterations_ - whole * step;
   Block block;
-  if (whole > 0) block.push_back(loop(number, piece(number * step, step)));
-  if (const int64_t rest = iterations_ - whole * step; rest > 0)
-    block.push_back(loop(SymInt::axis("last", 1), piece(whole * step, rest)));
+  if (!whole.is(0)) block.push_back(loop(number, piece(number * step, step)));
+  // Of an open row there may be any rest; vectors beyond its end are left out.
+  const int64_t last = rest.is_const() ? rest.value() : step;
+  if (last > 0) block.push_back(loop(SymInt::axis("last", 1), piece(whole * step, last)));
   return block;
 }
 
@@ -222,7 +223,7 @@ void ReductionRows::write_rows() {
 }
 
 void ReductionRows::write_full() {
-  if (full_values_.empty() || plan_.cols == 0) return;
+  if (full_values_.empty() || plan_.columns.is(0)) return;
   size_t stage = stage_values_.size();
   std::vector<Sink> sinks;
   std::vector<Expr> values = full_values_;

@@ -77,7 +77,7 @@ class ReductionRows {
   const bool wide_rows_;
   const bool indexed_registers_;
   SymInt row_groups_ = 0;
-  int64_t groups_ = 0, iterations_ = 0;
+  SymInt groups_ = 0, iterations_ = 0;  // vectors of a row, and of a thread at most
   SymInt row_, row_group_, raw_row_, lane_, group_, v_, iteration_, col_;
   Block* body_ = nullptr;
   std::vector<std::vector<Expr>> stage_values_;  // what is reduced, by stage

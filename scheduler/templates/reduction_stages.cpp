@@ -85,12 +85,12 @@ class ReductionStages : public ReductionRows {
   // Runs `body` for every column of this thread: values are one lane's.
   void for_columns(size_t stage, std::vector<Expr> values,
                    const std::function<Block(const std::vector<Expr>&)>& body) {
-    if (plan_.cols == 0) return;
+    if (plan_.columns.is(0)) return;
     std::vector<Expr> kept_now;
     for (const Expr& e : cached_exprs_)
       if (first_stage_.at(e.get()) == stage) kept_now.push_back(e);
     for (const Expr& e : kept_now)
-      body_->push_back(array(cache_.at(e.get()), iterations_ * width_));
+      body_->push_back(array(cache_.at(e.get()), iterations_.value() * width_));
     auto wanted = static_cast<long>(values.size());
     values.insert(values.end(), kept_now.begin(), kept_now.end());
     use_kept(values, stage);
@@ -125,7 +125,9 @@ class ReductionStages : public ReductionRows {
     const Expr nothing = identity_value(result.kind, result.of_steps().dtype);
     if (ir::is_arg(result.kind)) {
       body_->push_back(declare(result.value, nothing));
-      body_->push_back(declare(result.variable, ir::constant_int(DType::i64, plan_.cols)));
+      body_->push_back(declare(result.variable, plan_.columns.is_const()
+                                                   ? ir::constant_int(DType::i64, plan_.cols)
+                                                   : ir::index_value(plan_.columns)));
     } else if (width_ > 1) {
       body_->push_back(array(accumulators(result), width_));
       body_->push_back(loop(v_, {set_element(accumulators(result), v_, nothing)}, true));
