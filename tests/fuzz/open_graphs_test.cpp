@@ -96,13 +96,11 @@ class OpenGraph {
       case 4: return scores(of);
       case 5: return average(of);
       case 6: {
-        if (is_open(of.dims.back())) return add_tanh(of);
         add(str("op: ", random_.one_of({"softmax", "log_softmax"}), ", in: [", of.name,
                 "], dim: -1"), of.dims);
         return;
       }
       case 7: {
-        if (is_open(of.dims.back())) return add_tanh(of);
         const bool keeps = of.dims.size() < 3 || random_.chance(50);
         Dims dims(of.dims.begin(), of.dims.end() - 1);
         if (keeps) dims.emplace_back("1");
