@@ -197,8 +197,9 @@ struct Kernel : exec::KernelTraits {
   std::vector<Count> counts;
   SymInt grid = 1;                        // workgroups
   std::array<SymInt, 2> launch = {0, 0};  // the same by dimension; legalize sets it
-  // Iterations of one thread of a generated kernel, at most. A program checks them against its
-  // device, and a launch once sizes are known; legalize sets them.
+  // Iterations of one thread, at most. A program checks them against its device, and a launch once
+  // sizes are known. legalize sets those of generated kernels, a template those of its device
+  // source where they depend on sizes.
   SymInt loop_iterations = 0;
   std::vector<Array> shared;
   Block body;

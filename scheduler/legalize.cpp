@@ -155,7 +155,7 @@ void check_limits(Kernel& kernel, const Target& target) {
     fail_device(kernel.name, ": ", kernel.grid, " workgroups wait for each other, and ",
                 target.id(), " has ", target.compute_units, " units");
   if (!kernel.sizes.empty()) {
-    kernel.loop_iterations = iterations(kernel.body, ir::extent_of);
+    if (kernel.is_generated()) kernel.loop_iterations = iterations(kernel.body, ir::extent_of);
     return;
   }
   const int64_t count = iterations(kernel.body, most_extent).count;

@@ -52,10 +52,10 @@ struct AttentionShape : AttentionValues {
   }
   int64_t registers() const { return thread_q * (2 * columns + thread_k + 3) + columns + 32; }
   // Loop iterations of a thread, those that compilers unroll left out.
-  int64_t iterations(const AttentionPlan& plan) const {
+  SymInt iterations(const AttentionPlan& plan, const SymInt& keys) const {
     const int64_t chunks = depth / block_d + block_k / block_d;
     const int64_t vectors = block_k * depth / plan.k.vector + block_k * depth_v / plan.v.vector;
-    return (ceil_div(plan.keys, block_k * parts) + 1) *
+    return (ir::ceildiv(keys, block_k * parts) + 1) *
            (1 + chunks * (1 + block_d) + 2 * row_threads + ceil_div(vectors, threads()) + chunks);
   }
 
@@ -86,12 +86,12 @@ constexpr AttentionRule kRules[] = {
      [](const auto& s, const auto&, const auto&) { return s.registers() <= 250; }},
     {"keys are split into parts of two tiles or more, where queries leave units idle",
      [](const auto& s, const auto& plan, const auto& target) {
-       return s.parts == 1 || (s.parts * 2 * s.block_k <= plan.keys &&
+       return s.parts == 1 || (!plan.is_open() && s.parts * 2 * s.block_k <= plan.keys &&
                                plan.batches() * s.tiles_q * s.parts <= 8 * target.compute_units);
      }},
     {"loops are as short as the device allows",
      [](const auto& s, const auto& plan, const auto& target) {
-       return target.max_loop_iterations == 0 || s.iterations(plan) <= target.max_loop_iterations;
+       return target.max_loop_iterations == 0 || s.iterations(plan, plan.keys).value() <= target.max_loop_iterations;
      }},
 };
 
@@ -257,7 +257,8 @@ class FmaAttention : public Candidate {
     Kernel kernel = start_kernel(region());
     kernel.source = "attention";
     kernel.workgroup = static_cast<int>(s.threads());
-    kernel.grid = plan.batches() * s.tiles_q * s.parts;
+    const SymInt tiles_q = ir::ceildiv(plan.all_queries, s.block_q);
+    kernel.grid = plan.all_batches() * tiles_q * s.parts;
     kernel.shared_bytes = 0;  // static, in the source
     kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
     AttentionTile tile;
@@ -269,7 +270,7 @@ class FmaAttention : public Candidate {
     tile.segment = s.segment;
     const AttentionHooks hooks(plan, tile);
     // Scores of tiles that all queries see whole: 0 for there are none, 1 for raw ones.
-    const bool is_masked = plan.seen || plan.keys % s.block_k != 0;
+    const bool is_masked = plan.seen || !plan.all_keys.divisible_by(s.block_k);
     const int inside = !is_masked ? 0 : plan.is_scaled ? 1 : 2;
     const auto define = [&](std::string name, int64_t value) {
       kernel.defines.push_back({std::move(name), std::to_string(value)});
@@ -287,7 +288,14 @@ class FmaAttention : public Candidate {
     define("V_VECTOR", plan.v.vector);
     define("VECTORS_AT_ONCE", vectors_at_once(target()));
     define("SEGMENT", s.segment);
-    define("TILES_Q", s.tiles_q);
+    if (tiles_q.is_const())
+      define("TILES_Q", s.tiles_q);
+    else
+      kernel.counts.push_back({"TILES_Q", tiles_q});
+    if (!plan.all_keys.is_const()) {  // the source counts them in 32 bits, and loops over them
+      kernel.counts.push_back({"KEYS", plan.all_keys});
+      kernel.loop_iterations = s.iterations(plan, plan.all_keys);
+    }
     define("PARTS", s.parts);
     kernel.defines.push_back({"SCALE", float_text(plan.scale)});
     define("INSIDE", inside);
@@ -317,6 +325,8 @@ class AttentionTemplate : public Template {
   int version() const override { return 1; }
   int specificity() const override { return 0; }
   int least_workgroup() const override { return 16; }
+  // Batches, queries and keys may be open; depths are numbers.
+  bool takes_open_dims() const override { return true; }
 
   std::vector<std::vector<const ir::Node*>> seeds(const ir::Graph& graph,
                                                   const Target&) const override {

@@ -13,12 +13,16 @@ namespace tcc::sched {
 namespace {
 
 // An index that a device source may pass has a variable, also where it is always 0.
-Hook::Parameter passed_index(std::string name, int64_t extent) {
-  return Hook::index_parameter(std::move(name), std::max<int64_t>(extent, 2));
+Hook::Parameter passed_index(std::string name, const SymInt& extent) {
+  return Hook::index_parameter(std::move(name), ir::max(extent, 2));
+}
+
+SymInt round_up_to(const SymInt& size, int64_t multiple) {
+  return ir::ceildiv(size, multiple) * multiple;
 }
 
 // An axis for an index that may lie past the end, which is then the last one.
-SymInt clamped_axis(Block& body, std::string name, const SymInt& index, int64_t extent) {
+SymInt clamped_axis(Block& body, std::string name, const SymInt& index, const SymInt& extent) {
   const SymInt axis = SymInt::axis(std::move(name), extent);
   if (!axis.is_const()) body.push_back(let_index(axis, ir::min(index, extent - 1)));
   return axis;
@@ -52,8 +56,8 @@ Hook AttentionHooks::load(const AttentionPlan::Operand& operand, std::string nam
   const int64_t padded = ceil_div(of_v ? tile_.depth_v : tile_.depth, width);
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
-                     passed_index("row", round_up(operand.rows, block)), passed_index("d", padded),
+  hook.parameters = {Hook::index_parameter("batch", plan_.all_batches()),
+                     passed_index("row", round_up_to(operand.rows, block)), passed_index("d", padded),
                      Hook::array_parameter("out_values", DType::f32, width, true)};
   const SymInt batch = hook.parameters[0].axis, row = hook.parameters[1].axis,
                part = hook.parameters[2].axis, v = SymInt::axis("v", width);
@@ -77,13 +81,13 @@ Hook AttentionHooks::load(const AttentionPlan::Operand& operand, std::string nam
 }
 
 Hook AttentionHooks::coordinates(const AttentionPlan::Operand& operand, std::string name) const {
-  return coordinates_hook(*operand.view, plan_.batches(), std::move(name));
+  return coordinates_hook(*operand.view, plan_.all_batches(), std::move(name));
 }
 
 Hook AttentionHooks::start(const AttentionPlan::Operand& operand, std::string name) const {
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan_.batches())};
+  hook.parameters = {Hook::index_parameter("batch", plan_.all_batches())};
   hook.returns = true;
   hook.result = DType::i64;
   hook.body = {return_value(ir::index_value(batch_offset(*operand.view, hook.parameters[0].axis)))};
@@ -94,8 +98,8 @@ Hook AttentionHooks::row(const AttentionPlan::Operand& operand, std::string name
   const int64_t block = &operand == &plan_.q ? tile_.block_q : tile_.block_k;
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
-                     passed_index("row", round_up(operand.rows, block))};
+  hook.parameters = {Hook::index_parameter("batch", plan_.all_batches()),
+                     passed_index("row", round_up_to(operand.rows, block))};
   hook.returns = true;
   hook.result = DType::i64;
   const SymInt r = clamped_axis(hook.body, "r", hook.parameters[1].axis, operand.rows);
@@ -112,7 +116,7 @@ Hook AttentionHooks::chunk(const AttentionPlan::Operand& operand, std::string na
   for (OperandView::BatchAxis& axis : chunks.batch) axis.stride = floordiv(axis.stride, chunk);
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan_.batches())};
+  hook.parameters = {Hook::index_parameter("batch", plan_.all_batches())};
   hook.returns = true;
   hook.result = DType::i32;
   const SymInt first = batch_offset(chunks, hook.parameters[0].axis);
@@ -151,18 +155,18 @@ Hook AttentionHooks::weight(std::string name, int64_t keys) const {
 
 Hook AttentionHooks::of_keys(std::string name, int64_t width, const ValueOf& value_of,
                              const Expr& others) const {
-  const int64_t keys = plan_.keys;
+  const SymInt& keys = plan_.all_keys;
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
-                     passed_index("query", round_up(plan_.queries, tile_.block_q)),
-                     passed_index("key", round_up(keys, std::max(tile_.block_k, width))),
+  hook.parameters = {Hook::index_parameter("batch", plan_.all_batches()),
+                     passed_index("query", round_up_to(plan_.all_queries, tile_.block_q)),
+                     passed_index("key", round_up_to(keys, std::max(tile_.block_k, width))),
                      Hook::array_parameter("values", DType::f32, width, true)};
   const SymInt batch = hook.parameters[0].axis, query = hook.parameters[1].axis,
                first = hook.parameters[2].axis, v = SymInt::axis("v", width);
   const Variable& values = hook.parameters[3].array;
   Block body;
-  const SymInt q = clamped_axis(body, "q", query, plan_.queries);
+  const SymInt q = clamped_axis(body, "q", query, plan_.all_queries);
   // The value of the key, which is one.
   const auto value_at = [&](const SymInt& key, const SymInt& lane) {
     Sink sink;
@@ -172,12 +176,12 @@ Hook AttentionHooks::of_keys(std::string name, int64_t width, const ValueOf& val
     return sink;
   };
   const auto none = [&](const SymInt& lane) { return Block{set_element(values, lane, others)}; };
-  if (keys % width == 0) {
-    const SymInt group = SymInt::axis("k", keys / width);
+  if (keys.divisible_by(width)) {
+    const SymInt group = SymInt::axis("k", floordiv(keys, width));
     Block all;
     if (!group.is_const()) all.push_back(let_index(group, floordiv(first, width)));
     append(all, vectorize({value_at(group * width + v, v)}, v));
-    if (!others || round_up(keys, tile_.block_k) == keys)
+    if (!others || round_up_to(keys, tile_.block_k) == keys)
       append(body, std::move(all));
     else
       body.push_back(branch(ir::index_less(first, keys), std::move(all), {loop(v, none(v), true)}));
@@ -199,20 +203,20 @@ Hook AttentionHooks::of_keys(std::string name, int64_t width, const ValueOf& val
 Hook AttentionHooks::key_range(std::string name) const {
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
-                     passed_index("tile", ceil_div(plan_.queries, tile_.block_q)),
+  hook.parameters = {Hook::index_parameter("batch", plan_.all_batches()),
+                     passed_index("tile", ir::ceildiv(plan_.all_queries, tile_.block_q)),
                      Hook::array_parameter("range", DType::i32, 4, true)};
   const SymInt batch = hook.parameters[0].axis, first = hook.parameters[1].axis * tile_.block_q;
   const Variable& range = hook.parameters[2].array;
   if (!plan_.bounds_of_queries) {
-    const SymInt last = ir::min(first + (tile_.block_q - 1), plan_.queries - 1);
+    const SymInt last = ir::min(first + (tile_.block_q - 1), plan_.all_queries - 1);
     hook.body = set_range(range, plan_.keys_of(batch, first, last));
     return hook;
   }
-  hook.body = set_range(range, {plan_.keys, 0, 0, plan_.keys});
-  const SymInt i = SymInt::axis("i", tile_.block_q), q = SymInt::axis("q", plan_.queries);
+  hook.body = set_range(range, {plan_.all_keys, 0, 0, plan_.all_keys});
+  const SymInt i = SymInt::axis("i", tile_.block_q), q = SymInt::axis("q", plan_.all_queries);
   Block each;
-  if (!q.is_const()) each.push_back(let_index(q, ir::min(first + i, plan_.queries - 1)));
+  if (!q.is_const()) each.push_back(let_index(q, ir::min(first + i, plan_.all_queries - 1)));
   const KeyRange of_query = plan_.keys_of(batch, q);
   const auto i32 = [](const char* hint) { return ir::new_variable(hint, DType::i32); };
   const Variable begin = i32("first"), end = i32("end");
@@ -223,7 +227,7 @@ Hook AttentionHooks::key_range(std::string name) const {
   };
   // A query that sees no key bounds nothing.
   const Expr any = ir::call(ir::Fn::lt, {ir::read(begin), ir::read(end)});
-  join(0, ir::Fn::minimum, ir::select(any, ir::read(begin), number(plan_.keys)));
+  join(0, ir::Fn::minimum, ir::select(any, ir::read(begin), number(plan_.all_keys)));
   join(1, ir::Fn::maximum, ir::select(any, ir::read(end), number(0)));
   join(2, ir::Fn::maximum, number(of_query.inside_first));
   join(3, ir::Fn::minimum, number(of_query.inside_end));
@@ -234,10 +238,10 @@ Hook AttentionHooks::key_range(std::string name) const {
 Hook AttentionHooks::key_range_of_query(std::string name) const {
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
-                     passed_index("query", round_up(plan_.queries, tile_.block_q)),
+  hook.parameters = {Hook::index_parameter("batch", plan_.all_batches()),
+                     passed_index("query", round_up_to(plan_.all_queries, tile_.block_q)),
                      Hook::array_parameter("range", DType::i32, 4, true)};
-  const SymInt q = clamped_axis(hook.body, "q", hook.parameters[1].axis, plan_.queries);
+  const SymInt q = clamped_axis(hook.body, "q", hook.parameters[1].axis, plan_.all_queries);
   append(hook.body, set_range(hook.parameters[2].array, plan_.keys_of(hook.parameters[0].axis, q)));
   return hook;
 }
@@ -246,21 +250,24 @@ Hook AttentionHooks::epilogue(std::string name) const {
   const int64_t width = tile_.segment, depths = plan_.v.depths;
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
-                     passed_index("row", round_up(plan_.queries, tile_.block_q)),
+  hook.parameters = {Hook::index_parameter("batch", plan_.all_batches()),
+                     passed_index("row", round_up_to(plan_.all_queries, tile_.block_q)),
                      passed_index("part", ceil_div(tile_.depth_v, width)),
                      Hook::array_parameter("acc", DType::f32, width, false)};
   const SymInt batch = hook.parameters[0].axis, row = hook.parameters[1].axis,
                part = hook.parameters[2].axis, v = SymInt::axis("v", width);
   Block body;
-  const SymInt q = SymInt::axis("q", plan_.queries);
+  const SymInt q = SymInt::axis("q", plan_.all_queries);
   if (!q.is_const()) body.push_back(let_index(q, row));
   const auto store_at = [&](const SymInt& depth, const SymInt& lane) {
     const AttentionPlan::Places places = {{plan_.query, q}, {plan_.v.depth, depth}};
-    const Expr acc = ir::element(hook.parameters[3].array, v);
+    Expr acc = ir::element(hook.parameters[3].array, v);
+    // A sum over no keys is 0.
+    if (!plan_.all_keys.is_const() && plan_.all_keys.range().lo == 0)
+      acc = ir::select(ir::index_less(0, plan_.all_keys), acc, zero_of(DType::f32));
     return vectorize(plan_.sinks(plan_.outputs, plan_.acc, acc, batch, places), lane);
   };
-  std::vector<Expr> guards = {ir::index_less(row, plan_.queries)};
+  std::vector<Expr> guards = {ir::index_less(row, plan_.all_queries)};
   if (depths % width == 0) {
     const SymInt group = SymInt::axis("g", depths / width);
     guards.push_back(ir::index_less(part, depths / width));
@@ -281,16 +288,16 @@ Hook AttentionHooks::epilogue(std::string name) const {
 Hook AttentionHooks::store_sum(std::string name) const {
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan_.batches()),
-                     passed_index("row", round_up(plan_.queries, tile_.block_q)),
+  hook.parameters = {Hook::index_parameter("batch", plan_.all_batches()),
+                     passed_index("row", round_up_to(plan_.all_queries, tile_.block_q)),
                      Hook::array_parameter("value", DType::f32, 1, false)};
   const SymInt batch = hook.parameters[0].axis, row = hook.parameters[1].axis;
-  const SymInt q = SymInt::axis("q", plan_.queries);
+  const SymInt q = SymInt::axis("q", plan_.all_queries);
   Block body;
   if (!q.is_const()) body.push_back(let_index(q, row));
   const Expr sum = ir::element(hook.parameters[2].array, 0);
   append(body, vectorize(plan_.sinks(plan_.sums, plan_.sum, sum, batch, {{plan_.query, q}}), 0));
-  hook.body = guarded(std::vector{ir::index_less(row, plan_.queries)}, std::move(body));
+  hook.body = guarded(std::vector{ir::index_less(row, plan_.all_queries)}, std::move(body));
   return hook;
 }
 

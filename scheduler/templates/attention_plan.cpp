@@ -112,10 +112,7 @@ std::optional<OperandView> view_of(const Expr& element, const AttentionPlan& pla
       std::ranges::any_of(strides, [](int64_t s) { return s < 0; }))
     return std::nullopt;
   view.offset = rest.constant();
-  const auto as_sizes = [](const std::vector<int64_t>& numbers) {
-    return std::vector<SymInt>(numbers.begin(), numbers.end());
-  };
-  view.batch = batch_axes(as_sizes(plan.batch), as_sizes(strides));
+  view.batch = batch_axes(plan.extents, std::vector<SymInt>(strides.begin(), strides.end()));
   return view;
 }
 
@@ -142,12 +139,12 @@ void analyse_score(AttentionPlan& plan, const Expr& score) {
   const MaskedScore masked = take_masks_off(score);
   plan.score = with_one_factor(masked.value);
   plan.seen = masked.seen;
-  plan.bounds_of_queries = bounds_depend_on_queries(plan.seen, plan.query, plan.key, plan.keys);
+  plan.bounds_of_queries = bounds_depend_on_queries(plan.seen, plan.query, plan.key, plan.all_keys);
   const auto factor = factor_of(masked.value, plan.raw);
   plan.is_scaled = factor && *factor > 0;
   plan.scale = plan.is_scaled ? *factor : 1;
   if (!plan.bounds_of_queries || !plan.is_scaled) return;
-  const KeyRange range = keys_seen(plan.seen, plan.query, plan.key, plan.keys);
+  const KeyRange range = keys_seen(plan.seen, plan.query, plan.key, plan.all_keys);
   plan.bounds_are_all = range.first == range.inside_first && range.end == range.inside_end;
 }
 
@@ -167,11 +164,16 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
     return Refusal{str("attention of depths ", parts.depths, " and ", parts.depths_v,
                        ", of which one is more than ", kDeepest)};
   plan.digits = parts.digits;
-  for (const SymInt& digit : parts.digits) plan.batch.push_back(ir::extent_of(digit).value());
+  for (const SymInt& digit : parts.digits) {
+    plan.extents.push_back(ir::extent_of(digit));
+    plan.batch.push_back(plan.extents.back().usual());
+  }
   plan.query = parts.query;
   plan.key = parts.key;
-  plan.queries = parts.queries;
-  plan.keys = parts.keys;
+  plan.all_queries = parts.queries;
+  plan.all_keys = parts.keys;
+  plan.queries = parts.queries.usual();
+  plan.keys = parts.keys.usual();
   plan.safe = parts.safe;
   if (parts.weight->kind != ExprNode::Kind::var) plan.weight = parts.weight;
   plan.outputs = std::move(parts.outputs);
@@ -180,7 +182,7 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
   const auto [q, factor_q] = take_factor_off(parts.q);
   const auto [k, factor_k] = take_factor_off(parts.k);
   const auto operand = [&](const Expr& element, const ir::Value* value, const SymInt& row,
-                           int64_t rows, const SymInt& depth, int64_t depths) {
+                           const SymInt& rows, const SymInt& depth, int64_t depths) {
     AttentionPlan::Operand made;
     made.element = element;
     made.row = row;
@@ -195,9 +197,10 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
     made.vector = widest_vector(region, element, depth, depths);
     return made;
   };
-  plan.q = operand(q, parts.q_value, plan.query, plan.queries, parts.depth, parts.depths);
-  plan.k = operand(k, parts.k_value, plan.key, plan.keys, parts.depth, parts.depths);
-  plan.v = operand(parts.v, parts.v_value, plan.key, plan.keys, parts.depth_v, parts.depths_v);
+  plan.q = operand(q, parts.q_value, plan.query, plan.all_queries, parts.depth, parts.depths);
+  plan.k = operand(k, parts.k_value, plan.key, plan.all_keys, parts.depth, parts.depths);
+  plan.v =
+      operand(parts.v, parts.v_value, plan.key, plan.all_keys, parts.depth_v, parts.depths_v);
   const double factor = factor_q * factor_k;
   const Expr raw = ir::read(plan.raw);
   const Expr product = factor == 1 ? raw : ir::mul(raw, ir::constant(DType::f32, factor));
@@ -267,6 +270,10 @@ int64_t AttentionPlan::batches() const {
   return std::accumulate(batch.begin(), batch.end(), int64_t{1}, std::multiplies<>());
 }
 
+bool AttentionPlan::is_open() const {
+  return !all_batches().is_const() || !all_queries.is_const() || !all_keys.is_const();
+}
+
 int64_t AttentionPlan::sharing() const {
   int64_t sharing = batches();
   AxisUse use;
@@ -287,19 +294,19 @@ int64_t AttentionPlan::sharing() const {
 }
 
 std::vector<SymInt> AttentionPlan::digits_of(const SymInt& batch_number) const {
-  return delinearize_ints(batch_number, batch);
+  return ir::delinearize(batch_number, extents);
 }
 
 KeyRange AttentionPlan::keys_of(const SymInt& batch_number, const SymInt& first_query,
                                 const SymInt& last_query) const {
-  KeyRange range = keys_seen(seen, query, key, first_query, last_query, keys);
+  KeyRange range = keys_seen(seen, query, key, first_query, last_query, all_keys);
   for (SymInt* bound : {&range.first, &range.end, &range.inside_first, &range.inside_end})
     *bound = at(*bound, batch_number, {});
   return range;
 }
 
 KeyRange AttentionPlan::keys_of(const SymInt& batch_number, const SymInt& query_number) const {
-  KeyRange range = keys_seen(seen, query, key, keys);
+  KeyRange range = keys_seen(seen, query, key, all_keys);
   for (SymInt* bound : {&range.first, &range.end, &range.inside_first, &range.inside_end})
     *bound = at(*bound, batch_number, {{query, query_number}});
   return range;

@@ -30,7 +30,8 @@ struct AttentionPlan {
     // part of the score.
     Expr element;
     SymInt row, depth;  // the axes of `element`: the plan's query or key, and depth
-    int64_t rows = 1, depths = 1;
+    SymInt rows = 1;
+    int64_t depths = 1;
     // As it lies in memory, where it is an affine view of one buffer: `free_stride` is the row's,
     // `k_stride` the depth's, `batch` of the flat batch number.
     std::optional<OperandView> view;
@@ -51,7 +52,10 @@ struct AttentionPlan {
     }
   };
 
-  std::vector<int64_t> batch;  // extents of the digits, outermost first; none is 1
+  std::vector<SymInt> extents;  // of the digits, outermost first; none is 1
+  SymInt all_queries = 1, all_keys = 1;
+  // The usual ones of these, for estimates; all that there are where no dim is open.
+  std::vector<int64_t> batch;
   int64_t queries = 1, keys = 1;
   Operand q, k, v;  // q and k have one depth, v may have another
 
@@ -96,7 +100,9 @@ struct AttentionPlan {
                           const Expr& value, const SymInt& batch_number,
                           const Places& places) const;
 
-  int64_t batches() const;
+  SymInt all_batches() const { return ir::product(extents); }
+  int64_t batches() const;  // the usual ones
+  bool is_open() const;     // some of these sizes come at run time
   // How many batches, one after the other, have the same keys and values.
   int64_t sharing() const;
   // The digits of a flat batch number.

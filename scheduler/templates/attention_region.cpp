@@ -66,8 +66,8 @@ class Reader {
 
   OrRefusal<AttentionParts> run() {
     if (auto why = check(); !why.empty()) return Refusal{why};
-    std::vector<std::vector<int64_t>> digits;
-    for (const SymInt& extent : dims_.kept_extents) digits.push_back({extent.value()});
+    std::vector<std::vector<SymInt>> digits;
+    for (const SymInt& extent : dims_.kept_extents) digits.push_back({extent});
     // Dims are split where k or v depends on parts of them, then where q does.
     for (const bool with_q : {false, true}) do {
         if (auto why = read(digits); !why.empty()) return Refusal{why};
@@ -98,10 +98,11 @@ class Reader {
     const ReductionDims of_sum = reduction_dims(at_.sum);
     if (at_.sum->inputs[0]->shape() != scores->shape() || of_sum.reduced != dims_.reduced)
       return "the sum is of other rows than the maximum";
-    parts_.keys = dims_.cols().value();
+    parts_.keys = dims_.cols();
+    if (!first_.k[0].is_const()) return str("a depth of ", first_.k[0]);
     parts_.depths = first_.k[0].value();
     parts_.depths_v = 1;
-    if (parts_.keys == 0 || parts_.depths == 0) return "a sum of nothing";
+    if (parts_.keys.is(0) || parts_.depths == 0) return "a sum of nothing";
     return "";
   }
 
@@ -112,14 +113,14 @@ class Reader {
 
   // Inlines scores, q, k and v with one axis for each of `digits`, which split the kept dims.
   // Returns a reason why that is not possible.
-  std::string read(const std::vector<std::vector<int64_t>>& digits) {
+  std::string read(const std::vector<std::vector<SymInt>>& digits) {
     inliner_.emplace(region_);
     axes_.clear();
     kept_.clear();
-    for (const std::vector<int64_t>& extents : digits) {
+    for (const std::vector<SymInt>& extents : digits) {
       std::vector<SymInt> own;
-      for (const int64_t extent : extents) own.push_back(SymInt::axis("b", extent));
-      kept_.push_back(ir::linearize(own, std::vector<SymInt>(extents.begin(), extents.end())));
+      for (const SymInt& extent : extents) own.push_back(SymInt::axis("b", extent));
+      kept_.push_back(ir::linearize(own, extents));
       axes_.push_back(std::move(own));
     }
     parts_.key = SymInt::axis("key", parts_.keys);
@@ -181,7 +182,9 @@ class Reader {
     std::vector<SymInt> batch = ir::delinearize(ir::linearize(kept_, dims_.kept_extents), extents);
     const std::vector<SymInt> row = {batch.back()}, key = {parts_.key};
     batch.pop_back();
-    parts_.depths_v = (of_a ? second_.n[0] : second_.m[0]).value();
+    const SymInt& depths_v = of_a ? second_.n[0] : second_.m[0];
+    if (!depths_v.is_const()) return str("a depth of ", depths_v);
+    parts_.depths_v = depths_v.value();
     parts_.depth_v = SymInt::axis("e", parts_.depths_v);
     if (parts_.depths_v == 0) return "values of no elements";
     const std::vector<SymInt> depth = {parts_.depth_v};
@@ -199,7 +202,7 @@ class Reader {
 
   // Splits a dim of which k or v (or q, beside the queries) reads parts, as a head's group of
   // heads. Chooses the queries.
-  bool split(std::vector<std::vector<int64_t>>& digits, bool with_q) {
+  bool split(std::vector<std::vector<SymInt>>& digits, bool with_q) {
     choose_query();
     bool changed = false;
     for (size_t dim = 0; dim < digits.size(); ++dim)
@@ -210,7 +213,7 @@ class Reader {
         for (const Expr& e : with_q ? std::vector{parts_.q} : std::vector{parts_.k, parts_.v})
           if (part == 0) part = divisor_of(e, axis, digits[dim][i]);
         if (part == 0) continue;
-        digits[dim][i] /= part;
+        digits[dim][i] = floordiv(digits[dim][i], part);
         digits[dim].insert(digits[dim].begin() + static_cast<std::ptrdiff_t>(i) + 1, part);
         changed = true;
       }
@@ -218,7 +221,7 @@ class Reader {
   }
 
   // A number by which an index in `e` divides the axis, and which divides its extent; or 0.
-  static int64_t divisor_of(const Expr& e, const SymInt& axis, int64_t extent) {
+  static int64_t divisor_of(const Expr& e, const SymInt& axis, const SymInt& extent) {
     int64_t divisor = 0;
     ir::visit(e, [&](const Expr& node) {
       if (node->kind != Kind::load) return;
@@ -226,7 +229,7 @@ class Reader {
         if (atom->kind != ir::Atom::Kind::floordiv && atom->kind != ir::Atom::Kind::mod) return;
         if (!(atom->args[0] == axis) || !atom->args[1].is_const()) return;
         const int64_t by = atom->args[1].value();
-        if (by > 1 && by < extent && extent % by == 0) divisor = by;
+        if (by > 1 && !extent.is(by) && !extent.is(0) && extent.divisible_by(by)) divisor = by;
       });
     });
     return divisor;
@@ -244,7 +247,7 @@ class Reader {
       const SymInt axis = parts_.digits[i];
       if (depends(parts_.k, axis) || depends(parts_.v, axis)) continue;
       parts_.query = axis;
-      parts_.queries = ir::extent_of(axis).value();
+      parts_.queries = ir::extent_of(axis);
       parts_.digits.erase(parts_.digits.begin() + static_cast<std::ptrdiff_t>(i));
       return;
     }

@@ -18,8 +18,9 @@ struct AttentionParts {
   // digit.
   std::vector<SymInt> digits;
   SymInt query, key, depth, depth_v;
-  int64_t queries = 1, keys = 1, depths = 1, depths_v = 1;  // their extents
-  Expr q, k, v;                                             // at (digits, row, depth)
+  SymInt queries = 1, keys = 1;  // their extents; those of digits, queries and keys may be open
+  int64_t depths = 1, depths_v = 1;
+  Expr q, k, v;  // at (digits, row, depth)
   const ir::Value *q_value = nullptr, *k_value = nullptr, *v_value = nullptr;  // the operands
   Expr score;                                                                  // of `raw`
   Expr weight;        // what values are multiplied with, of `weight`, and proportional to it

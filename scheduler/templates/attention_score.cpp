@@ -91,7 +91,7 @@ class Bounds {
  public:
   // With `by_query`, the bounds are those of one query, and expressions of it.
   Bounds(const SymInt& query, const SymInt& key, const SymInt& first_query,
-         const SymInt& last_query, int64_t keys, bool by_query = false)
+         const SymInt& last_query, const SymInt& keys, bool by_query = false)
       : query_(query),
         key_(key),
         first_(first_query),
@@ -257,18 +257,18 @@ class Bounds {
 }  // namespace
 
 KeyRange keys_seen(const Expr& seen, const SymInt& query, const SymInt& key,
-                   const SymInt& first_query, const SymInt& last_query, int64_t keys) {
+                   const SymInt& first_query, const SymInt& last_query, const SymInt& keys) {
   if (!seen) return {0, keys, 0, keys};
   return Bounds(query, key, first_query, last_query, keys).of(seen);
 }
 
-KeyRange keys_seen(const Expr& seen, const SymInt& query, const SymInt& key, int64_t keys) {
+KeyRange keys_seen(const Expr& seen, const SymInt& query, const SymInt& key, const SymInt& keys) {
   if (!seen) return {0, keys, 0, keys};
   return Bounds(query, key, query, query, keys, true).of(seen);
 }
 
 bool bounds_depend_on_queries(const Expr& seen, const SymInt& query, const SymInt& key,
-                              int64_t keys) {
+                              const SymInt& keys) {
   if (!seen) return false;
   Bounds of_one(query, key, query, query, keys, true), of_several(query, key, 0, 0, keys);
   of_one.of(seen);

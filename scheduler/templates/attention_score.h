@@ -30,14 +30,15 @@ struct KeyRange {
 // the bounds are expressions of its other axes. Comparisons of sums of multiples of the axes, and
 // of numbers that depend on neither query nor key, give bounds; other conditions give all keys.
 KeyRange keys_seen(const ir::Expr& seen, const ir::SymInt& query, const ir::SymInt& key,
-                   const ir::SymInt& first_query, const ir::SymInt& last_query, int64_t keys);
+                   const ir::SymInt& first_query, const ir::SymInt& last_query,
+                   const ir::SymInt& keys);
 
 // The keys of one query: the bounds are expressions of `query`, too. Numbers that depend on the
 // query in any way, as loaded ones, give bounds here.
 KeyRange keys_seen(const ir::Expr& seen, const ir::SymInt& query, const ir::SymInt& key,
-                   int64_t keys);
+                   const ir::SymInt& keys);
 // Whether conditions give bounds for one query that give none for several.
 bool bounds_depend_on_queries(const ir::Expr& seen, const ir::SymInt& query, const ir::SymInt& key,
-                              int64_t keys);
+                              const ir::SymInt& keys);
 
 }  // namespace tcc::sched

@@ -127,8 +127,11 @@ TEST_P(OpenDimsTest, AttentionOfAnyLength) {
   compile(
       "inputs: {q: {dtype: f32, shape: [2, 3, B, 16]}, k: {dtype: f32, shape: [2, 3, B, 16]},\n"
       "  v: {dtype: f32, shape: [2, 3, B, 24]}}\n"
-      "nodes: [{out: y, op: scaled_dot_product_attention, in: [q, k, v]}]\n"
-      "outputs: [y]\n");
+      "nodes: [{out: y, op: scaled_dot_product_attention, in: [q, k, v]},\n"
+      "  {out: c, op: scaled_dot_product_attention, in: [q, k, v], is_causal: true}]\n"
+      "outputs: [y, c]\n");
+  for (const exec::KernelBinary& kernel : program->executable().kernels)
+    EXPECT_EQ(kernel.template_name, "attention");
   expect_right();
   compile(
       "inputs: {q: {dtype: f32, shape: [B, 2, 7, 16]}, k: {dtype: f32, shape: [B, 2, 9, 16]},\n"

@@ -79,7 +79,7 @@ class OpenGraph {
 
   void add_node() {
     const Value of = pick();
-    switch (random_.below(10)) {
+    switch (random_.below(11)) {
       case 0: add(str("op: ", random_.one_of({"tanh", "relu", "gelu", "abs", "neg"}), ", in: [",
                       of.name, "]"), of.dims);
         return;
@@ -109,6 +109,7 @@ class OpenGraph {
         return;
       }
       case 8: return permute(of);
+      case 9: return attend(of);
       default: return merge(of);
     }
   }
@@ -144,6 +145,17 @@ class OpenGraph {
     const Value other = add_input({of.dims[0], of.dims[2], depth});
     add("op: matmul, in: [" + of.name + ", " + other.name + "]", {of.dims[0], of.dims[1], depth});
     add("op: mul, in: [" + values_.back().name + ", 0.05]", values_.back().dims);
+  }
+
+  // Queries, keys or both are open.
+  void attend(const Value& of) {
+    if (of.dims.size() != 3 || is_open(of.dims[2])) return add_tanh(of);
+    const std::string depth = draw_depth();
+    const Dims& keys = random_.chance(50) ? of.dims : values_.front().dims;
+    if (keys.size() != 3 || keys[0] != of.dims[0]) return add_tanh(of);
+    const Value k = add_input({keys[0], keys[1], of.dims[2]}), v = add_input({keys[0], keys[1], depth});
+    add("op: scaled_dot_product_attention, in: [" + of.name + ", " + k.name + ", " + v.name + "]",
+        {of.dims[0], of.dims[1], depth});
   }
 
   void permute(const Value& of) {
