@@ -1,5 +1,6 @@
 #include "runtime/cuda/tensor_map.h"
 
+#include <algorithm>
 #include <array>
 
 #include "support/error.h"
@@ -86,8 +87,10 @@ CUtensorMap encode(const Context& context, const exec::TensorMap& map, DeviceAdd
   const DriverApi& api = context.api();
   if (is_tiled ? !api.cuTensorMapEncodeTiled : !api.cuTensorMapEncodeIm2col)
     fail_device(context.name(), ": the driver has no ", call, "; update it (CUDA 12)");
-  const Fields fields(map, address);
   CUtensorMap encoded{};
+  if (std::ranges::any_of(map.dims, [](const ir::SymInt& dim) { return dim.is(0); }))
+    return encoded;  // nothing is read through it
+  const Fields fields(map, address);
   const CUresult result = is_tiled ? encode_tiled(context, map, fields, encoded)
                                    : encode_im2col(context, map, fields, encoded);
   if (result != CUDA_SUCCESS)
