@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "support/checked.h"
 #include "support/error.h"
 #include "tests/random_products.h"
 
@@ -13,9 +14,10 @@ namespace tcc::test {
 
 struct OpenProduct : Product {
   std::vector<std::string> open;  // dims
+  int64_t multiple = 1;           // of which the sizes of all of them are
 };
 
-// Rows M, the batch B or both are open. Their usual values choose the default config.
+// Rows M, columns, sums, the batch B or several of them are open.
 inline OpenProduct draw_open_product(std::mt19937_64& random) {
   const auto pick = [&](std::initializer_list<int64_t> from) { return test::pick(random, from); };
   const int64_t n = pick({8, 16, 31, 64, 65, 96, 128, 200, 256, 300}),
@@ -34,11 +36,13 @@ inline OpenProduct draw_open_product(std::mt19937_64& random) {
   const auto dims = [](const std::string& a, const std::string& b, const std::string& c) {
     return "[" + a + ", " + b + ", " + c + "]";
   };
-  const std::string columns = std::to_string(n), sum = std::to_string(k),
-                    of_b = b_shared ? "1" : batch;
+  // Of columns and sums that are rows, too, or their sizes.
+  const int64_t shared = rows_open ? pick({0, 0, 0, 1, 2}) : 0;
+  product.multiple = pick({1, 1, 8});
+  const std::string columns = shared == 1 ? "M" : std::to_string(n),
+                    sum = shared == 2 ? "M" : std::to_string(k), of_b = b_shared ? "1" : batch;
   std::string& text = product.text;
-  text = str("tcc: 1\nname: product\ndims: {M: ", pick({16, 64, 200, 2000}), ", B: ",
-             pick({2, 8, 40}), "}\ninputs:\n");
+  text = "tcc: 1\nname: product\ndims: {M: 64, B: 8}\ninputs:\n";
   text += "  a: {dtype: f32, shape: " + (a_turned ? dims(batch, sum, m) : dims(batch, m, sum)) +
           "}\n  b: {dtype: f32, shape: " +
           (b_turned ? dims(of_b, columns, sum) : dims(of_b, sum, columns)) +
@@ -70,8 +74,7 @@ inline OpenProduct draw_open_convolution(std::mt19937_64& random) {
   product.dtype = random() % 2 == 0 ? "f16" : "bf16";
   product.open = {"B"};
   product.text =
-      str("tcc: 1\nname: convolution\ndims: {B: ", pick({1, 4, 16}),
-          "}\ninputs:\n  x: {dtype: f32, shape: [B, ", height, ", ", width, ", ", c,
+      str("tcc: 1\nname: convolution\ndims: {B: 4}\ninputs:\n  x: {dtype: f32, shape: [B, ", height, ", ", width, ", ", c,
           "]}\n  w: {dtype: f32, shape: [", o, ", ", c / groups, ", ", kernel, ", ", kernel,
           "]}\n  bias: {dtype: f32, shape: [", o,
           ", 1, 1]}\nnodes:\n  - {out: t, op: permute, in: [x], dims: [0, 3, 1, 2]}\n"
@@ -95,7 +98,11 @@ inline void check_open_product(const std::shared_ptr<runtime::Device>& device,
   const RandomConfigs configs(seed);
   if (seed % 4 != 0) options.configs = &configs;  // else the defaults
   options.validate = true;
-  options.open_dims.insert(product.open.begin(), product.open.end());
+  // The middle of the range is the usual size.
+  const int64_t multiple = product.multiple, most = pick(random, {512, 8192, 1 << 20});
+  for (const std::string& dim : product.open)
+    options.open_dims[dim] = {
+        .least = 0, .most = multiple * (dim == "M" ? most : 64), .multiple = multiple};
   if (product.tf32)
     options.matmul_precision = backends::MatmulPrecision::high;
   else
@@ -112,13 +119,14 @@ inline void check_open_product(const std::shared_ptr<runtime::Device>& device,
       sizes[dim] = dim == "M" ? pick(random, {0, 1, 2, 7, 8, 17, 63, 64, 65, 127, 128, 129, 300})
                               : pick(random, {0, 1, 2, 3, 5});
     std::string said;
+    for (auto& [dim, size] : sizes) size = ceil_div(size, multiple) * multiple;
     for (const auto& [dim, size] : sizes) said += str(dim, " = ", size, ", ");
     SCOPED_TRACE(str("seed ", seed, ", ", said, used, "\n", product.text));
     const ir::Graph graph = parsed.bind(sizes);
     const ir::Graph typed =
         options.dtype ? ir::convert_precision(graph, *options.dtype) : graph.clone();
     const std::vector<Tensor> inputs = draw_inputs(typed, {.lo = -1, .hi = 1, .seed = seed});
-    runtime::Context context(program, nullptr, {{sizes.begin(), sizes.end()}});
+    runtime::Context context(program, nullptr, sizes);
     const std::vector<Tensor> outputs = context.run(inputs);
     std::vector<ir::RefTensor> given;
     for (const Tensor& input : inputs) given.push_back(ir::to_ref(input));

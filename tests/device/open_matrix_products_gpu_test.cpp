@@ -37,12 +37,12 @@ double seconds_of(const std::shared_ptr<runtime::Device>& device, const sched::T
           "]}}\nnodes:\n  - {out: y, op: linear, in: [x, w, b]}\noutputs: [y]\n"),
       "linear.yaml", ".");
   backends::CompileOptions options;
-  if (open) options.open_dims.insert("M");
+  if (open) options.open_dims["M"] = {.least = 1, .most = 8192, .multiple = 1};
   const ir::Graph bound = graph.bind({});
   exec::Executable executable =
       backends::compile(open ? graph : bound, target, options);
-  exec::Sizes sizes;
-  if (open) sizes.values["M"] = m;
+  std::map<std::string, int64_t, std::less<>> sizes;
+  if (open) sizes["M"] = m;
   runtime::Context context(std::make_shared<const runtime::Program>(device, std::move(executable)),
                            nullptr, sizes);
   context.set_inputs(draw_inputs(bound, {.lo = -1, .hi = 1, .seed = 1}));

@@ -192,7 +192,10 @@ void check(uint64_t seed, const backends::CompileOptions& asked) {
   try {
     const ir::Graph graph = parse_yaml_graph(text, "open.yaml", ".");
     backends::CompileOptions options = asked;
-    for (const char* dim : {"B", "S"}) options.open_dims.insert(dim);
+    // What is known of sizes: nothing, or bounds.
+    for (const auto& [dim, most] : {std::pair{"B", 16}, {"S", 128}})
+      options.open_dims[dim] =
+          random.chance(50) ? ir::SizeRange() : ir::SizeRange{.least = 1, .most = most};
     const auto opened = open_once(device());
     const auto program = std::make_shared<const runtime::Program>(
         opened, backends::compile(graph, opened->target(), options));
@@ -204,7 +207,7 @@ void check(uint64_t seed, const backends::CompileOptions& asked) {
       DrawOptions draw;
       draw.seed = seed;
       const std::vector<Tensor> inputs = draw_inputs(bound, draw);
-      runtime::Context context(program, nullptr, {{sizes.begin(), sizes.end()}});
+      runtime::Context context(program, nullptr, sizes);
       EXPECT_EQ(wrong_outputs(bound, inputs, context.run(inputs)), "")
           << "B = " << sizes.at("B") << ", S = " << sizes.at("S");
     }

@@ -55,7 +55,7 @@ void expect_on_units(const sched::Target& target, const std::string& template_na
     SCOPED_TRACE(str(template_name, ", seed ", seed));
     const test::RandomConfigs configs(seed);
     CompileOptions options;
-    options.open_dims = {"B"};
+    options.open_dims = {{"B", {}}};
     options.binaries = binaries;
     if (seed > 0) options.configs = &configs;
     const exec::Executable executable = compile(products(), target, options);
@@ -96,7 +96,7 @@ TEST(OpenProducts, OfColumnsAndSumsAreOnMatrixUnitsOfCuda) {
       SCOPED_TRACE(str(target, ", seed ", seed));
       const test::RandomConfigs configs(seed);
       CompileOptions options;
-      options.open_dims = {"B"};
+      options.open_dims = {{"B", {}}};
       options.binaries = nvrtc_missing().empty();
       if (seed > 0) options.configs = &configs;
       const exec::Executable executable =
@@ -111,7 +111,7 @@ TEST(OpenProducts, OfColumnsAndSumsAreOnMatrixUnitsOfCuda) {
 // Device sources count rows in 32 bits.
 TEST(OpenProducts, OfTooManyRowsAreRefused) {
   CompileOptions options;
-  options.open_dims = {"B"};
+  options.open_dims = {{"B", {}}};
   options.binaries = false;
   const exec::Executable executable =
       compile(parse_yaml_graph("tcc: 1\nname: g\ndims: {B: 512}\n"
