@@ -44,7 +44,9 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
                     const Unit& seed) {
   const Match& match = groups.match(seed);
   if (!match) {
-    const Match own = by.match(groups.region(seed), target);
+    const Region region = groups.region(seed);
+    if (!is_asked(by, region, target)) return match.reason();
+    const Match own = by.match(region, target);
     return own ? match.reason() : own.reason();
   }
   const std::optional<double> apart = seconds_apart(groups, seed);
