@@ -81,7 +81,7 @@ class ConvTemplate : public GemmTemplate<Shape, ImageProduct> {
     kernel.grid = s.tiles_m * s.tiles_n * s.batches;
     kernel.maps = {*im2col_map(s.image_product.image, "image", kLoadChannels,
                                static_cast<int>(s.pixels()), kSwizzle)};
-    writer.product({});
+    writer.product(kernel.grid);
     writer.operand(!s.image_first, true);
   }
 };
