@@ -73,10 +73,13 @@ bool may_cluster(const ReductionPlan& plan, const Target& target) {
 }
 
 // Threads of which each sums up as few elements of the longest row as a part of a long one has,
-// where the row is open; others are split (reduction_split.h).
+// where the row is open; others are split (reduction_split.h). A range without an end counts as far
+// beyond the usual size: more threads would idle there.
 int64_t threads_of_long_rows(const ReductionPlan& plan, int64_t vector) {
-  constexpr int64_t kLongestSum = 512;
-  return plan.columns.is_const() ? 1 : ceil_div(plan.columns.range().hi, kLongestSum * vector);
+  constexpr int64_t kLongestSum = 512, kFarBeyond = 64;
+  if (plan.columns.is_const()) return 1;
+  const int64_t longest = std::min(plan.columns.range().hi, kFarBeyond * plan.cols);
+  return std::max<int64_t>(1, ceil_div(longest, kLongestSum * vector));
 }
 
 bool finds_index(const ReductionPlan& plan) {
