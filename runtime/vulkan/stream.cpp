@@ -131,13 +131,19 @@ VulkanStream::Batch& VulkanStream::next_batch(int64_t argument_bytes) {
   return batch;
 }
 
-uint64_t VulkanStream::submit(int64_t argument_bytes,
-                              const std::function<void(const Batch&)>& record) {
+VulkanStream::Batch& VulkanStream::record(int64_t argument_bytes,
+                                          const std::function<void(const Batch&)>& commands) {
   core_->require_alive();
   Batch& batch = next_batch(argument_bytes);
   begin_commands(*core_, batch.commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
-  record(batch);
+  commands(batch);
   end_commands(*core_, batch.commands);
+  return batch;
+}
+
+uint64_t VulkanStream::submit(int64_t argument_bytes,
+                              const std::function<void(const Batch&)>& commands) {
+  Batch& batch = record(argument_bytes, commands);
   last_ = batch.submission = core_->submit({&batch.commands, 1});
   return last_;
 }

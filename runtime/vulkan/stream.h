@@ -44,8 +44,10 @@ class VulkanStream final : public Stream {
 
   // Returns the next batch, with `argument_bytes` of mapped memory.
   Batch& next_batch(int64_t argument_bytes);
-  // Records with `record` and submits; returns the submission's number.
-  uint64_t submit(int64_t argument_bytes, const std::function<void(const Batch&)>& record);
+  // Records with `commands` into the next batch.
+  Batch& record(int64_t argument_bytes, const std::function<void(const Batch&)>& commands);
+  // The same, and submits it; returns the submission's number.
+  uint64_t submit(int64_t argument_bytes, const std::function<void(const Batch&)>& commands);
   Stage& stage(size_t chunk);
   uint64_t submit_copy(const Memory& from, int64_t from_offset, const Memory& to, int64_t to_offset,
                        int64_t bytes);

@@ -88,29 +88,28 @@ double VulkanStream::time(const Recording& recording, int repeat) {
   TCC_CHECK(repeat > 0, repeat, " repetitions");
   const auto* ours = dynamic_cast<const VulkanRecording*>(&recording);
   TCC_CHECK(ours, "a recording of another device");
-  const bool on_device = core_->physical().timestamp_bits > 0;
   synchronize();
-  const double start = host_seconds();
-  const auto replay = [&] {
-    const std::vector<VkCommandBuffer> replays(static_cast<size_t>(repeat), ours->commands());
-    last_ = core_->submit(replays);
-  };
-  if (!on_device) {
-    replay();
+  std::vector<VkCommandBuffer> commands(static_cast<size_t>(repeat), ours->commands());
+  if (core_->physical().timestamp_bits == 0) {
+    const double start = host_seconds();
+    last_ = core_->submit(commands);
     synchronize();
     return (host_seconds() - start) / repeat;
   }
   const Timestamps timestamps(core_, 2);
-  const auto stamp = [&](uint32_t index) {
-    submit(0, [&](const Batch& batch) {
+  const auto stamp = [&](uint32_t index) -> Batch& {
+    return record(0, [&](const Batch& batch) {
       if (index == 0) timestamps.record_reset(batch.commands);
       core_->vk().CmdWriteTimestamp(batch.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT,
                                     timestamps.pool(), index);
     });
   };
-  stamp(0);
-  replay();
-  stamp(1);
+  // One submission: between two, the device waits for the host.
+  Batch& before = stamp(0);
+  Batch& after = stamp(1);
+  commands.insert(commands.begin(), before.commands);
+  commands.push_back(after.commands);
+  last_ = before.submission = after.submission = core_->submit(commands);
   synchronize();
   return timestamps.intervals()[0] / repeat;
 }
