@@ -25,16 +25,18 @@ function(tcc_placeholder_if_empty list)
   endif()
 endfunction()
 
-# tcc_executables(PATTERN [DEPENDS target...]): one executable per matching source of the calling folder; their names are
-# left in `tcc_built`.
+# tcc_executables(PATTERN [DEPENDS target...] [OPTIONS option...]): one executable per matching source of the calling folder,
+# compiled with these options; their names are left in `tcc_built`.
 function(tcc_executables pattern)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS;OPTIONS")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${pattern})
   set(built)
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM program)
     add_executable(${program} ${source})
     target_link_libraries(${program} PRIVATE tcc_everything ${arg_DEPENDS})
+    target_compile_options(${program} PRIVATE ${arg_OPTIONS})
+    tcc_precompile(${program})
     list(APPEND built ${program})
   endforeach()
   set(tcc_built ${built} PARENT_SCOPE)

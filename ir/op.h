@@ -179,6 +179,10 @@ struct OpDef {
   // Operand 0 is a state, in which the result is stored when the run ends. The element function
   // does not read operand 0.
   bool stores = false;
+  // Pointwise ops of one operand: how far the f32 function of a device may be from the exact result
+  // at x, where that is more than a few ulp of it. Null: nowhere. Noise (ir/reference/noise.h) is
+  // that large.
+  std::function<double(const Node&, double x)> device_error;
   // Operands and results may be f8: elements are moved, converted or multiplied into an
   // `out_dtype`. Of views they may anyway.
   bool takes_f8 = false;

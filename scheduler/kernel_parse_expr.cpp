@@ -13,7 +13,7 @@ namespace {
 
 using ir::Fn;
 
-constexpr int kMaxDepth = 500;
+constexpr int kMaxExprDepth = 500;
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
@@ -38,7 +38,7 @@ std::optional<Fn> function(std::string_view name) {
 }  // namespace
 
 LineParser::Deeper::Deeper(LineParser& line) : parser(line) {
-  if (++line.depth_ > kMaxDepth) line.fail(str("nested more than ", kMaxDepth, " deep"));
+  if (++line.depth_ > kMaxExprDepth) line.fail(str("nested more than ", kMaxExprDepth, " deep"));
 }
 
 void LineParser::fail(const std::string& problem) const {

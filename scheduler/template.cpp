@@ -10,7 +10,7 @@ namespace tcc::sched {
 namespace {
 
 // The list is made before the first registration, whichever file that is in.
-std::vector<const Template*>& registered() {
+std::vector<const Template*>& registered_templates() {
   static std::vector<const Template*> all;
   return all;
 }
@@ -24,12 +24,12 @@ bool comes_before(const Template* a, const Template* b) {
 
 void register_template(const Template& kernel_template) {
   TCC_CHECK(!find_template(kernel_template.name()), "two templates '", kernel_template.name(), "'");
-  auto& all = registered();
+  auto& all = registered_templates();
   all.insert(std::upper_bound(all.begin(), all.end(), &kernel_template, comes_before),
              &kernel_template);
 }
 
-std::span<const Template* const> templates() { return registered(); }
+std::span<const Template* const> templates() { return registered_templates(); }
 
 const Template* find_template(std::string_view name) {
   for (const Template* t : templates())

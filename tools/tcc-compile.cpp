@@ -3,8 +3,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
-#include <regex>
 #include <utility>
 
 #include "autotune/tuning_files.h"
@@ -19,6 +17,7 @@
 #include "support/plural.h"
 #include "tools/compile_options.h"
 #include "tools/dumps.h"
+#include "tools/earlier_run.h"
 #include "tools/help.h"
 #include "tools/program.h"
 #include "tools/progress.h"
@@ -53,17 +52,6 @@ std::string_view text_of(const std::vector<uint8_t>& code) {
   return {reinterpret_cast<const char*>(code.data()), code.size()};
 }
 
-// Returns whether an earlier run may have written a file of that name: "003_matmul_add.cu".
-bool is_kernel_file(const std::string& name) {
-  static const std::regex pattern("[0-9]{3,}_[^/]*\\.(cu|cubin|ptx|comp|spv)");
-  return std::regex_match(name, pattern);
-}
-
-bool is_variant_folder(const std::string& name) {
-  static const std::regex pattern("[A-Za-z_][A-Za-z0-9_]*=[0-9]+(,[A-Za-z_][A-Za-z0-9_]*=[0-9]+)*");
-  return std::regex_match(name, pattern);
-}
-
 // "B=7,S=128": the folder of the variant for these sizes.
 std::string folder_of(const exec::Variant& variant) {
   std::string name;
@@ -71,37 +59,6 @@ std::string folder_of(const exec::Variant& variant) {
     name += str(name.empty() ? "" : ",", dim, "=", size);
   if (!is_variant_folder(name)) fail_input("no folder can be named '", name, "'");
   return name;
-}
-
-// The manifest of an earlier run and the files that it names go, with those of variants. Throws
-// Error(bad_input) where the file is not ours.
-void remove_earlier_run(const fs::path& folder) {
-  constexpr int64_t kMaxBytes = int64_t{256} << 20;
-  const fs::path file = folder / "manifest.json";
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(file, error))) return;
-  const nlohmann::json manifest = nlohmann::json::parse(read_file(file, kMaxBytes), nullptr, false);
-  if (!manifest.is_object() || !manifest.contains("tcc_manifest"))
-    fail_input(file.string(),
-               ": would be overwritten and is not tcc-compile's; remove it, or name "
-               "another folder");
-  const nlohmann::json kernels =
-      manifest.contains("kernels") ? manifest["kernels"] : nlohmann::json::array();
-  for (const nlohmann::json& kernel : kernels)
-    for (const char* key : {"source", "binary"}) {
-      if (!kernel.is_object() || !kernel.contains(key) || !kernel[key].is_string()) continue;
-      const auto name = kernel[key].get<std::string>();
-      if (is_kernel_file(name)) fs::remove(folder / name, error);
-    }
-  fs::remove(file, error);
-  if (!manifest.contains("variants") || !manifest["variants"].is_array()) return;
-  for (const nlohmann::json& variant : manifest["variants"]) {
-    if (!variant.is_string() || !is_variant_folder(variant.get<std::string>())) continue;
-    const fs::path below = folder / variant.get<std::string>();
-    if (fs::is_symlink(below, error)) continue;
-    remove_earlier_run(below);
-    fs::remove(below, error);  // where nothing else is in it
-  }
 }
 
 template <class Numbers>

@@ -144,9 +144,25 @@ TensorRefs with_noisy_terms(Session& session, const Node& node, const TensorRefs
   return read;
 }
 
-void add_result_noise(Session& session, const Node& node, RefTensor& output) {
+// Adds u times the error that the op's function on a device may have, u uniform in [-1, 1).
+void add_function_noise(Session& session, const Node& node, const RefTensor& x, RefTensor& output) {
+  const uint64_t stream = ++session.stream * 0xd1342543de82ef95u;
+  parallel_for(0, output.numel(), kNoiseGrain, [&](int64_t first, int64_t last) {
+    for (int64_t k = first; k < last; ++k) {
+      const auto i = static_cast<size_t>(k);
+      if (std::isfinite(output.f[i]))
+        output.f[i] +=
+            node.op->device_error(node, x.f[i]) * noise_draw(stream, static_cast<uint64_t>(k));
+    }
+  });
+}
+
+void add_result_noise(Session& session, const Node& node, const TensorRefs& inputs,
+                      RefTensor& output) {
   if (!output.is_float() || node.op->kind == OpKind::view) return;
   const DType dtype = output.dtype;
+  if (node.op->device_error && dtype != DType::f64)
+    add_function_noise(session, node, *inputs[0], output);
   double size = stored_noise(dtype);
   if (sums(node)) size = std::max(size, sum_noise(dtype, combined_values(node)));
   add_noise(session, output, size, [=](double value) { return !is_exact(value, dtype); });
@@ -174,7 +190,7 @@ Tensors evaluate_node(Session& session, const Node& node, const TensorRefs& give
   const bool rounds = session.mode == RefMode::stepwise && nesting == 0;
   for (RefTensor& output : outputs) {
     normalize(output, rounds);
-    if (noisy && has_reference) add_result_noise(session, node, output);
+    if (noisy && has_reference) add_result_noise(session, node, inputs, output);
   }
   return outputs;
 }
