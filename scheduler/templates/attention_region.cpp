@@ -287,7 +287,10 @@ class Reader {
       parts_.safe = true;
       return in_weight(args[2], exponential);
     }
-    if (!is_free(args[0])) return nullptr;
+    // The weights of a row without a sum are NaN, and so is what a kernel makes of it: where a
+    // choice by row replaces all of them by 0, it would be wrong.
+    const bool drops = ir::is_const(args[1], 0) || ir::is_const(args[2], 0);
+    if (!is_free(args[0]) || (drops && !depends(args[0], parts_.key))) return nullptr;
     std::vector<Expr> chosen = {args[0]};
     for (const size_t x : {1, 2}) {
       chosen.push_back(ir::is_const(args[x], 0) ? args[x] : in_weight(args[x], exponential));

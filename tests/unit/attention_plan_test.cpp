@@ -225,6 +225,17 @@ TEST(AttentionPlan, SaysWhyNot) {
                     "  - {out: p, op: softmax, in: [s], dim: -1}\n"
                     "  - {out: w, op: mul, in: [p, p]}\n  - {out: a, op: matmul, in: [w, v]}\n"}),
             "the weights are no softmax, nor proportional to one");
+  // A row of which softmax makes NaN may become zeros.
+  const auto chosen = [&](const std::string& mask) {
+    return reason({"a", in + "  m: {dtype: bool, shape: [" + mask + "]}\n",
+                   "  - {out: kt, op: transpose, in: [k], dim0: -1, dim1: -2}\n"
+                   "  - {out: s, op: matmul, in: [q, kt]}\n"
+                   "  - {out: p, op: softmax, in: [s], dim: -1}\n"
+                   "  - {out: w, op: where, in: [m, p, 0.0]}\n"
+                   "  - {out: a, op: matmul, in: [w, v]}\n"});
+  };
+  EXPECT_EQ(chosen("5, 1"), "the weights are no softmax, nor proportional to one");
+  EXPECT_EQ(chosen("5, 7"), "one kernel");
 }
 
 TEST(AttentionPlan, SaysWhatMatrixUnitsDoNotTake) {
