@@ -56,16 +56,15 @@ uint64_t Config::hash() const {
 
 std::string ConfigSpace::violation(const Config& config) const {
   for (const Parameter& parameter : parameters) {
-    if (!config.has(parameter.name)) return "parameter '" + parameter.name + "' is missing";
-    int64_t value = config[parameter.name];
-    if (std::find(parameter.values.begin(), parameter.values.end(), value) ==
-        parameter.values.end())
-      return str("parameter '", parameter.name, "' cannot be ", value);
+    const auto found = config.values().find(parameter.name);
+    if (found == config.values().end()) return "parameter '" + parameter.name + "' is missing";
+    if (std::ranges::find(parameter.values, found->second) == parameter.values.end())
+      return str("parameter '", parameter.name, "' cannot be ", found->second);
   }
-  for (const auto& [name, value] : config.values())
-    if (std::none_of(parameters.begin(), parameters.end(),
-                     [&](const Parameter& p) { return p.name == name; }))
-      return "unknown parameter '" + name + "'";
+  if (config.values().size() > parameters.size())  // all parameters are there, and another
+    for (const auto& [name, value] : config.values())
+      if (std::ranges::find(parameters, name, &Parameter::name) == parameters.end())
+        return "unknown parameter '" + name + "'";
   for (const auto& constraint : constraints)
     if (!constraint.holds(config)) return constraint.reason;
   return "";

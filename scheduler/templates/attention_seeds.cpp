@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <vector>
 
 #include "ir/op.h"
 #include "ir/sizes.h"
@@ -29,7 +31,10 @@ bool reduces(const Node* node, ReduceKind kind) {
 class Seeds {
  public:
   explicit Seeds(const ir::Graph& graph) : graph_(graph), uses_(graph.uses()) {
-    for (const auto& node : graph.nodes()) position_.emplace(node.get(), position_.size());
+    for (const auto& node : graph.nodes()) {
+      position_.emplace(node.get(), nodes_.size());
+      nodes_.push_back(node.get());
+    }
   }
 
   std::vector<std::vector<const Node*>> run() const {
@@ -43,55 +48,54 @@ class Seeds {
   }
 
  private:
-  struct Before {
-    bool operator()(const Node* a, const Node* b) const {
-      return position->at(a) < position->at(b);
-    }
-    const std::map<const Node*, size_t>* position;
-  };
-  using Nodes = std::set<const Node*, Before>;
+  using Nodes = std::set<size_t>;  // positions in the graph
+
+  bool made_by(const Value* value, const Nodes& nodes) const {
+    return value && value->producer && nodes.contains(position_.at(value->producer));
+  }
 
   // The operands of `second`, back to another product: both and what stands between them, or
   // nothing where that is no softmax.
   std::vector<const Node*> seed_of(const Node* second, const Value* operand) const {
-    Nodes above{Before{&position_}};
+    Nodes above;
     std::vector<const Value*> open = {operand};
     while (!open.empty()) {
       const Node* node = open.back() ? open.back()->producer : nullptr;
       open.pop_back();
-      if (!node || above.contains(node)) continue;
+      if (!node || above.contains(position_.at(node))) continue;
       const bool is_product = node->op->kind == OpKind::contraction;
       if (!is_product && !is_pointwise(node) && node->op->kind != OpKind::reduce) continue;
-      above.insert(node);
+      above.insert(position_.at(node));
       if (above.size() > kMostNodes) return {};
       if (!is_product) open.insert(open.end(), node->inputs.begin(), node->inputs.end());
     }
     // Among several products, the scores' is the one that a maximum is taken of.
-    for (const Node* first : above) {
-      if (first->op->kind != OpKind::contraction) continue;
-      Nodes between{Before{&position_}};
-      between.insert(first);
-      for (const Node* node : above)
-        if (node->op->kind != OpKind::contraction &&
-            std::ranges::any_of(node->inputs, [&](const Value* input) {
-              return input && input->producer && between.contains(input->producer);
-            }))
-          between.insert(node);
+    for (const size_t first : above) {
+      if (nodes_[first]->op->kind != OpKind::contraction) continue;
+      Nodes between = {first};
+      for (const size_t at : above)
+        if (nodes_[at]->op->kind != OpKind::contraction &&
+            std::ranges::any_of(nodes_[at]->inputs,
+                                [&](const Value* input) { return made_by(input, between); }))
+          between.insert(at);
       const auto has = [&](ReduceKind kind) {
-        return std::ranges::any_of(between, [&](const Node* n) { return reduces(n, kind); });
+        return std::ranges::any_of(between, [&](size_t at) { return reduces(nodes_[at], kind); });
       };
       if (!has(ReduceKind::max) || !has(ReduceKind::sum)) continue;
       add_log_sum(between);
-      between.insert(second);
-      return {between.begin(), between.end()};
+      between.insert(position_.at(second));
+      std::vector<const Node*> seed;
+      for (const size_t at : between) seed.push_back(nodes_[at]);
+      return seed;
     }
     return {};
   }
 
   // Nodes that are made of the maximum and the sum alone, as their log-sum-exp.
   void add_log_sum(Nodes& between) const {
-    std::vector<const Node*> open(between.begin(), between.end());
-    std::erase_if(open, [](const Node* node) { return node->op->kind != OpKind::reduce; });
+    std::vector<const Node*> open;
+    for (const size_t at : between)
+      if (nodes_[at]->op->kind == OpKind::reduce) open.push_back(nodes_[at]);
     const int64_t rows = open.empty() ? 0 : ir::usual_numel(open[0]->outputs[0]);
     while (!open.empty()) {
       const Node* node = open.back();
@@ -99,15 +103,14 @@ class Seeds {
       const auto uses = uses_.find(node->outputs[0]);
       if (uses == uses_.end()) continue;
       for (const Node* user : uses->second.nodes) {
-        if (between.contains(user) || !is_pointwise(user) ||
+        if (between.contains(position_.at(user)) || !is_pointwise(user) ||
             ir::usual_numel(user->outputs[0]) != rows || between.size() > kMostNodes)
           continue;
         const bool is_closed = std::ranges::all_of(user->inputs, [&](const Value* input) {
-          return !input || input->is_constant() ||
-                 (input->producer && between.contains(input->producer));
+          return !input || input->is_constant() || made_by(input, between);
         });
         if (!is_closed) continue;  // perhaps once its other operands are there
-        between.insert(user);
+        between.insert(position_.at(user));
         open.push_back(user);
       }
     }
@@ -115,7 +118,8 @@ class Seeds {
 
   const ir::Graph& graph_;
   std::map<const Value*, ir::Graph::Uses> uses_;
-  std::map<const Node*, size_t> position_;
+  std::vector<const Node*> nodes_;
+  std::unordered_map<const Node*, size_t> position_;
 };
 
 }  // namespace
