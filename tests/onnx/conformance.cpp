@@ -154,7 +154,10 @@ std::string mismatch(const Tensor& out, const Tensor& expected) {
   if (out.dtype() != expected.dtype() || out.shape() != expected.shape())
     return str("is ", type_text(out.dtype(), out.shape()), " instead of ",
                type_text(expected.dtype(), expected.shape()));
-  const double relative = out.dtype() == DType::bf16 ? 0x1p-6 : 1e-3;
+  // Two ulp of 16 bits: the expected numbers are rounded after every step of theirs.
+  const double relative = out.dtype() == DType::bf16  ? 0x1p-6
+                          : out.dtype() == DType::f16 ? 0x1p-9
+                                                      : 1e-3;
   int64_t wrong = 0;
   std::string first;
   for (int64_t k = 0; k < out.numel(); ++k) {
