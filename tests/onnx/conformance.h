@@ -55,7 +55,7 @@ std::vector<std::filesystem::path> data_sets(const ConformanceCase& c);
 ConformanceRun load_run(const ConformanceCase& c, const std::filesystem::path& data);
 
 // "" where `out` is as expected, by the rule of the ONNX runner: floats within 1e-7 + 1e-3 *
-// |expected| (bf16: 2^-6), NaN where NaN is, all else equal.
+// |expected| (bf16: 2^-6, f16: 2^-9), NaN where NaN is, all else equal.
 std::string mismatch(const Tensor& out, const Tensor& expected);
 
 }  // namespace tcc::test
