@@ -20,6 +20,7 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/hash.h"
+#include "support/system.h"
 
 namespace tcc::autotune {
 namespace {
@@ -198,7 +199,7 @@ std::vector<fs::path> default_tuning_folders(const std::function<void(const std:
   if (fs::path configs = config_folder(); !configs.empty()) append(configs / "tuned");
   if (const char* variable = std::getenv("TCC_TUNING_PATH")) {
     std::istringstream list(variable);
-    for (std::string path; std::getline(list, path, ':');)
+    for (std::string path; std::getline(list, path, system::kPathListSeparator);)
       if (!path.empty() && !append(path) && warn)
         warn(str("TCC_TUNING_PATH: no file or folder '", path, "'"));
   }

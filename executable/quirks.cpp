@@ -11,6 +11,7 @@
 #include "support/error.h"
 #include "support/file.h"
 #include "support/log.h"
+#include "support/system.h"
 #include "support/utf8.h"
 
 namespace tcc::exec {
@@ -425,14 +426,8 @@ bool is_tested(const Target& target, std::span<const Quirk> quirks) {
 }
 
 fs::path user_quirk_folder() {
-  const auto set = [](const char* variable) {
-    const char* value = std::getenv(variable);
-    return value && *value ? fs::path(value) : fs::path();
-  };
-  if (const fs::path folder = set("XDG_CONFIG_HOME"); !folder.empty())
-    return folder / "tcc" / "quirks";
-  if (const fs::path home = set("HOME"); !home.empty()) return home / ".config" / "tcc" / "quirks";
-  return {};
+  const fs::path settings = system::config_home();
+  return settings.empty() ? fs::path() : settings / "tcc" / "quirks";
 }
 
 std::vector<fs::path> quirk_files(const std::function<void(const std::string&)>& warn) {
@@ -460,7 +455,7 @@ std::vector<fs::path> quirk_files(const std::function<void(const std::string&)>&
     const bool is_own = std::string_view(variable) == "TCC_QUIRKS";
     const char* value = std::getenv(variable);
     std::istringstream list(value ? value : "");
-    for (std::string path; std::getline(list, path, ':');)
+    for (std::string path; std::getline(list, path, system::kPathListSeparator);)
       if (!path.empty() && !add(path, is_own) && is_own && warn)
         warn(str(variable, ": no file or folder '", path, "'"));
   }

@@ -1,8 +1,8 @@
 #include "ir/tensor.h"
 
-#include <sys/mman.h>
-
-#if defined(__x86_64__)
+// GCC does not align the stack for AVX on Windows.
+#if defined(__x86_64__) && !defined(_WIN32)
+#define TCC_HAVE_F16C 1
 #include <cpuid.h>
 #include <immintrin.h>
 #endif
@@ -17,6 +17,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 #include "support/parallel.h"
+#include "support/system.h"
 
 namespace tcc {
 namespace {
@@ -145,7 +146,7 @@ const T& element(const std::byte* data, int64_t i) {
   return reinterpret_cast<const T*>(data)[i];
 }
 
-#if defined(__x86_64__)
+#if TCC_HAVE_F16C
 // The CPU's own f16 conversions give the same bits as dtype.cpp's, several times faster.
 bool cpu_has_f16c() {
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -178,7 +179,7 @@ __attribute__((target("avx,f16c"))) int64_t widen_f16c(const uint16_t* from, flo
 
 // Converts as many elements as special code can and says how many those were.
 int64_t convert_fast(const void* from, DType from_dtype, void* to, DType to_dtype, int64_t count) {
-#if defined(__x86_64__)
+#if TCC_HAVE_F16C
   if (kHaveF16c && from_dtype == DType::f32 && to_dtype == DType::f16)
     return narrow_f16c(static_cast<const float*>(from), static_cast<uint16_t*>(to), count);
   if (kHaveF16c && from_dtype == DType::f16 && to_dtype == DType::f32)
@@ -196,10 +197,8 @@ HostBytes::HostBytes(size_t size) : size_(size) {
     std::memset(data_, 0, size);
     return;
   }
-  void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) throw std::bad_alloc();
-  ::madvise(data, size, MADV_HUGEPAGE);  // several times fewer page faults; only a hint
-  data_ = static_cast<std::byte*>(data);
+  data_ = system::allocate_pages(size);
+  if (!data_) throw std::bad_alloc();
 }
 
 HostBytes::~HostBytes() {
@@ -207,7 +206,7 @@ HostBytes::~HostBytes() {
   if (size_ < kMapThreshold) {
     ::operator delete(data_, kAlignment);
   } else {
-    ::munmap(data_, size_);
+    system::free_pages(data_, size_);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "support/error.h"
+#include "support/system.h"
 
 namespace tcc {
 namespace {
@@ -62,16 +63,9 @@ std::vector<CacheFile> list_folder(const fs::path& folder) {
 }  // namespace
 
 fs::path default_cache_folder() {
-  const auto environment = [](const char* variable) {
-    const char* value = std::getenv(variable);
-    return std::string(value ? value : "");
-  };
-  if (const std::string folder = environment("TCC_CACHE_DIR"); !folder.empty()) return folder;
-  if (const std::string caches = environment("XDG_CACHE_HOME"); !caches.empty())
-    return fs::path(caches) / "tcc";
-  if (const std::string home = environment("HOME"); !home.empty())
-    return fs::path(home) / ".cache" / "tcc";
-  return {};
+  if (const char* folder = std::getenv("TCC_CACHE_DIR"); folder && *folder) return folder;
+  const fs::path caches = system::cache_home();
+  return caches.empty() ? fs::path() : caches / "tcc";
 }
 
 std::string encode_cache_file(const Hash128& key, std::span<const uint8_t> code) {

@@ -13,7 +13,9 @@
 
 namespace tcc {
 
-// Returns $TCC_CACHE_DIR, else $XDG_CACHE_HOME/tcc, else ~/.cache/tcc; "" when none of them is set.
+// Returns $TCC_CACHE_DIR, else $XDG_CACHE_HOME/tcc, else ~/.cache/tcc (Windows:
+// %LOCALAPPDATA%\\tcc);
+// "" when none of them is set.
 std::filesystem::path default_cache_folder();
 
 inline constexpr const char* kCacheExtension = ".tcck";

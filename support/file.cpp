@@ -1,10 +1,5 @@
 #include "support/file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -12,6 +7,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "support/system.h"
 
 namespace tcc {
 namespace {
@@ -28,7 +24,7 @@ class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
   ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
+    if (value_ >= 0) system::close_file(value_);
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -38,29 +34,22 @@ class Descriptor {
   int value_;
 };
 
-// Opens a regular file for reading; O_NONBLOCK so that a pipe's name cannot block us.
-int open_regular(const std::string& path, int64_t& size) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) fail_errno(path, "cannot open");
-  struct stat status;
-  if (::fstat(descriptor, &status) != 0) {
+// Opens a regular file for reading.
+int open_regular(const fs::path& path, int64_t& size) {
+  const int descriptor = system::open_to_read(path);
+  if (descriptor < 0) fail_errno(path.string(), "cannot open");
+  const std::optional<system::FileStatus> status = system::file_status(descriptor);
+  if (!status) {
     const int code = errno;
-    ::close(descriptor);
-    fail_errno(path, "cannot stat", code);
+    system::close_file(descriptor);
+    fail_errno(path.string(), "cannot stat", code);
   }
-  if (!S_ISREG(status.st_mode)) {
-    ::close(descriptor);
-    fail_input(path, ": not a regular file");
+  if (!status->is_regular) {
+    system::close_file(descriptor);
+    fail_input(path.string(), ": not a regular file");
   }
-  size = status.st_size;
+  size = status->bytes;
   return descriptor;
-}
-
-// Makes a rename durable. Not every file system can: the file itself is already complete, so
-// failures do not matter.
-void sync_folder(const fs::path& folder) {
-  const Descriptor descriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (descriptor.get() >= 0) ::fsync(descriptor.get());
 }
 
 fs::path folder_of(const fs::path& path) {
@@ -71,14 +60,14 @@ fs::path folder_of(const fs::path& path) {
 
 std::string read_file(const fs::path& path, int64_t max_bytes) {
   int64_t size = 0;
-  const Descriptor file(open_regular(path.string(), size));
+  const Descriptor file(open_regular(path, size));
   if (size > max_bytes)
     fail_input(path.string(), ": ", size, " bytes; at most ", max_bytes, " are read");
   std::string content(static_cast<size_t>(size), '\0');
   size_t done = 0;
   while (done < content.size()) {
-    const ssize_t count = ::read(file.get(), content.data() + done, content.size() - done);
-    if (count < 0 && errno == EINTR) continue;
+    const int64_t count =
+        system::read_some(file.get(), content.data() + done, content.size() - done);
     if (count < 0) fail_errno(path.string(), "cannot read");
     if (count == 0) break;  // it shrank meanwhile
     done += static_cast<size_t>(count);
@@ -103,37 +92,37 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path) {
   if (fs::is_directory(path_, ignored)) fail_input(path.string(), ": cannot write: it is a folder");
   // A device or a pipe has no other name that could be moved to its place.
   if (fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored)) {
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    descriptor_ = system::open_to_write(path_);
     if (descriptor_ < 0) fail_errno(path.string(), "cannot write");
     return;
   }
-  // A name that no other process or thread uses; O_EXCL settles what remains (a file left by a
-  // crash).
+  // A name that no other process or thread uses; creating settles what remains (a file left
+  // by a crash).
   static std::atomic<unsigned> counter{0};
-  const std::string stem = (folder_of(path_) / str(".", path_.filename().string())).string();
+  const fs::path folder = folder_of(path_);
+  const std::string stem = str(".", path_.filename().string(), ".", system::process_id(), ".");
   for (int attempt = 0; descriptor_ < 0 && attempt < 100; ++attempt) {
-    temporary_ = str(stem, ".", ::getpid(), ".", counter++, ".tmp");
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    temporary_ = folder / str(stem, counter++, ".tmp");
+    descriptor_ = system::create_file(temporary_);
     if (descriptor_ < 0 && errno != EEXIST) break;
   }
   if (descriptor_ < 0) fail_errno(path_.string(), "cannot create a temporary file beside it");
-  struct stat old_status;
-  if (::stat(path_.c_str(), &old_status) == 0)
-    (void)!::fchmod(descriptor_, old_status.st_mode & 07777);  // best effort: keep its mode
+  if (const fs::file_status old = fs::status(path_, ignored); fs::exists(old))
+    fs::permissions(temporary_, old.permissions(), ignored);  // best effort: keep its mode
 }
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ < 0) return;
-  ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  system::close_file(descriptor_);
+  std::error_code ignored;
+  if (!temporary_.empty()) fs::remove(temporary_, ignored);
 }
 
 void AtomicFile::write(const void* data, size_t size) {
   TCC_CHECK(descriptor_ >= 0, "write after commit to ", path_.string());
   auto* bytes = static_cast<const char*>(data);
   while (size > 0) {
-    const ssize_t count = ::write(descriptor_, bytes, std::min(size, size_t{1} << 30));
-    if (count < 0 && errno == EINTR) continue;
+    const int64_t count = system::write_some(descriptor_, bytes, size);
     if (count < 0) fail_errno(path_.string(), "cannot write");
     bytes += count;
     size -= static_cast<size_t>(count);
@@ -142,30 +131,31 @@ void AtomicFile::write(const void* data, size_t size) {
 
 void AtomicFile::commit() {
   TCC_CHECK(descriptor_ >= 0, "second commit to ", path_.string());
-  if (::fsync(descriptor_) != 0 && errno != EINVAL) fail_errno(path_.string(), "cannot write");
-  const int close_result = ::close(std::exchange(descriptor_, -1));
+  if (!system::sync_file(descriptor_)) fail_errno(path_.string(), "cannot write");
   const bool is_moved = !temporary_.empty();
-  if (close_result != 0 || (is_moved && ::rename(temporary_.c_str(), path_.c_str()) != 0)) {
-    const int code = errno;
-    if (is_moved) ::unlink(temporary_.c_str());
-    fail_errno(path_.string(), "cannot write", code);
+  std::error_code error, ignored;
+  if (!system::close_file(std::exchange(descriptor_, -1)))
+    error = {errno, std::generic_category()};
+  else if (is_moved)
+    fs::rename(temporary_, path_, error);
+  if (error) {
+    if (is_moved) fs::remove(temporary_, ignored);
+    fail_input(path_.string(), ": cannot write: ", error.message());
   }
-  if (!is_moved) return;
-  sync_folder(folder_of(path_));
+  if (is_moved) system::sync_folder(folder_of(path_));
 }
 
 MappedFile::MappedFile(const fs::path& path) {
   int64_t size = 0;
-  const Descriptor file(open_regular(path.string(), size));
-  if (size == 0) return;  // an empty map is an error for mmap
-  void* data = ::mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_PRIVATE, file.get(), 0);
-  if (data == MAP_FAILED) fail_errno(path.string(), "cannot map");
-  data_ = static_cast<const std::byte*>(data);
+  const Descriptor file(open_regular(path, size));
+  if (size == 0) return;  // there is no empty map
+  data_ = system::map_file(file.get(), static_cast<size_t>(size));
+  if (!data_) fail_errno(path.string(), "cannot map");
   size_ = static_cast<size_t>(size);
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ != nullptr) system::unmap_file(data_, size_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
@@ -181,7 +171,7 @@ fs::path resolve_inside(const fs::path& base_dir, std::string_view relative) {
   const fs::path name(relative);
   if (relative.empty()) fail_input("empty file name");
   if (relative.find('\0') != std::string_view::npos) fail_input("file name with a zero byte");
-  if (name.is_absolute())
+  if (name.has_root_path())  // Windows: a drive alone is one, too
     fail_input(relative, ": an absolute path; it must lie inside ", base_dir.string());
   if (std::find(name.begin(), name.end(), "..") != name.end())
     fail_input(relative, ": '..' is not allowed; the file must lie inside ", base_dir.string());

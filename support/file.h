@@ -36,13 +36,13 @@ class AtomicFile {
 
  private:
   std::filesystem::path path_;
-  std::string temporary_;
+  std::filesystem::path temporary_;
   int descriptor_ = -1;
 };
 
 // A read-only view of a regular file's bytes. The pages belong to the page cache: opening is cheap,
 // and only what is read is loaded. A file that another process truncates while it is mapped faults
-// on access (SIGBUS), as with any map.
+// on access (SIGBUS), as with any map; Windows refuses to truncate or to replace it.
 class MappedFile {
  public:
   MappedFile() = default;

@@ -1,15 +1,27 @@
 #include "support/parallel.h"
 
+#include <algorithm>
+
+#include "support/parallel_threads.h"
+
+#if !defined(TCC_WITHOUT_TBB)
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include <algorithm>
-
 #include "support/fork_join.h"
+#endif
 
 namespace tcc {
 
+#if defined(TCC_WITHOUT_TBB)
+void parallel_for(int64_t begin, int64_t end, int64_t grain,
+                  const std::function<void(int64_t, int64_t)>& body) {
+  parallel_for_on_threads(begin, end, grain, hardware_threads(), body);
+}
+
+int parallelism() { return hardware_threads(); }
+#else
 void parallel_for(int64_t begin, int64_t end, int64_t grain,
                   const std::function<void(int64_t, int64_t)>& body) {
   if (begin >= end) return;
@@ -24,5 +36,6 @@ void parallel_for(int64_t begin, int64_t end, int64_t grain,
 }
 
 int parallelism() { return tbb::this_task_arena::max_concurrency(); }
+#endif
 
 }  // namespace tcc

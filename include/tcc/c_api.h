@@ -22,7 +22,7 @@ extern "C" {
 #else
 #define TCC_NOEXCEPT
 #endif
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(_WIN32) /* a DLL exports them all */
 #define TCC_API __attribute__((visibility("default")))
 #else
 #define TCC_API

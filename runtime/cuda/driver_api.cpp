@@ -1,39 +1,39 @@
 #include "runtime/cuda/driver_api.h"
 
-#include <dlfcn.h>
-
-#include <string_view>
+#include <string>
 
 #include "support/error.h"
+#include "support/system.h"
 
 namespace tcc::runtime::cuda {
 namespace {
 
+constexpr const char* kDriver = system::kIsWindows ? "nvcuda.dll" : "libcuda.so.1";
 // Containers and WSL put the driver in these places without telling the linker.
-constexpr const char* kPlaces[] = {"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1",
+constexpr const char* kPlaces[] = {kDriver, "/usr/local/nvidia/lib64/libcuda.so.1",
                                    "/usr/lib/wsl/lib/libcuda.so.1"};
 
 // The library, or nullptr with the reason.
 void* open_library(std::string& reason) {
-  reason = "libcuda.so.1 not found";
+  reason = str(kDriver, " not found");
   for (const char* place : kPlaces) {
-    if (void* library = ::dlopen(place, RTLD_NOW | RTLD_LOCAL)) return library;
-    const char* text = ::dlerror();
-    if (text && std::string_view(text).find("No such file") == std::string_view::npos)
-      reason = text;
+    std::string failure;
+    if (void* library = system::open_library(place, failure)) return library;
+    if (!failure.empty()) reason = failure;
+    if (system::kIsWindows) break;  // it has one place
   }
   return nullptr;
 }
 
 // Returns the first function that is missing, or nullptr.
 const char* look_up(void* library, DriverApi& api) {
-#define TCC_CUDA_LOOK_UP(name, parameters)                                  \
-  api.name = reinterpret_cast<decltype(api.name)>(::dlsym(library, #name)); \
+#define TCC_CUDA_LOOK_UP(name, parameters)                                                 \
+  api.name = reinterpret_cast<decltype(api.name)>(system::library_symbol(library, #name)); \
   if (!api.name) return #name;
   TCC_CUDA_FUNCTIONS(TCC_CUDA_LOOK_UP)
 #undef TCC_CUDA_LOOK_UP
 #define TCC_CUDA_LOOK_UP(name, parameters) \
-  api.name = reinterpret_cast<decltype(api.name)>(::dlsym(library, #name));
+  api.name = reinterpret_cast<decltype(api.name)>(system::library_symbol(library, #name));
   TCC_CUDA_NEWER_FUNCTIONS(TCC_CUDA_LOOK_UP)
 #undef TCC_CUDA_LOOK_UP
   return nullptr;

@@ -1,27 +1,23 @@
 // A device that allocates host memory and runs no kernel: for tests of what surrounds kernels,
 // without a driver.
-#include <unistd.h>
-
+#include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "runtime/device.h"
 #include "runtime/device_checks.h"
 #include "support/error.h"
+#include "support/system.h"
 
 namespace tcc::runtime {
 namespace {
 
-constexpr size_t kAlignment = 256;
-
-int64_t host_memory_bytes() {
-  return int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGE_SIZE);
-}
+constexpr std::align_val_t kAlignment{256};
 
 // Counts the bytes of the device's buffers; they hold it alive.
 struct Usage {
-  const int64_t limit = host_memory_bytes();
+  const int64_t limit = system::memory_bytes();
   std::atomic<int64_t> bytes = 0;
 };
 
@@ -31,8 +27,8 @@ class NullBuffer final : public Buffer {
       : usage_(std::move(usage)), bytes_(bytes) {
     TCC_CHECK(bytes >= 0, bytes, " bytes");
     if (bytes > usage_->limit - usage_->bytes) fail();
-    const size_t size = (static_cast<size_t>(bytes) / kAlignment + 1) * kAlignment;
-    data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, size));
+    const size_t size = std::max<size_t>(static_cast<size_t>(bytes), 1);
+    data_ = static_cast<std::byte*>(::operator new(size, kAlignment, std::nothrow));
     if (!data_) fail();
     usage_->bytes += bytes_;
   }
@@ -42,7 +38,7 @@ class NullBuffer final : public Buffer {
   ~NullBuffer() override {
     if (!usage_) return;
     usage_->bytes -= bytes_;
-    std::free(data_);
+    ::operator delete(data_, kAlignment);
   }
   NullBuffer(const NullBuffer&) = delete;
   NullBuffer& operator=(const NullBuffer&) = delete;

@@ -1,8 +1,7 @@
 #include "runtime/vulkan/functions.h"
 
-#include <dlfcn.h>
-
 #include "support/error.h"
+#include "support/system.h"
 
 namespace tcc::runtime::vulkan {
 namespace {
@@ -13,15 +12,17 @@ void assign(Function& function, PFN_vkVoidFunction loaded, const char* name) {
   if (!function) throw Error(ErrorKind::no_device, str("the Vulkan driver lacks ", name));
 }
 
-// The handle is kept for good: drivers leave threads and exit handlers behind.
+constexpr const char* kLoader = system::kIsWindows ? "vulkan-1.dll" : "libvulkan.so.1";
+
 GlobalFunctions open_loader() {
-  void* library = ::dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) throw Error(ErrorKind::no_device, "libvulkan.so.1 not found");
+  std::string reason;
+  void* library = system::open_library(kLoader, reason);
+  if (!library) throw Error(ErrorKind::no_device, str(kLoader, " not found"));
   GlobalFunctions vk;
-  vk.GetInstanceProcAddr =
-      reinterpret_cast<PFN_vkGetInstanceProcAddr>(::dlsym(library, "vkGetInstanceProcAddr"));
+  vk.GetInstanceProcAddr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(
+      system::library_symbol(library, "vkGetInstanceProcAddr"));
   if (!vk.GetInstanceProcAddr)
-    throw Error(ErrorKind::no_device, "libvulkan.so.1 is no Vulkan loader");
+    throw Error(ErrorKind::no_device, str(kLoader, " is no Vulkan loader"));
 #define TCC_LOAD(name) assign(vk.name, vk.GetInstanceProcAddr(nullptr, "vk" #name), "vk" #name);
   TCC_VULKAN_GLOBAL_FUNCTIONS(TCC_LOAD)
 #undef TCC_LOAD

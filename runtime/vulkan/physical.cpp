@@ -1,7 +1,5 @@
 #include "runtime/vulkan/physical.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -15,6 +13,7 @@
 #include "runtime/vulkan/priors.h"
 #include "runtime/vulkan/result.h"
 #include "support/error.h"
+#include "support/system.h"
 
 namespace tcc::runtime::vulkan {
 namespace {
@@ -146,10 +145,6 @@ std::string pci_address(const VkPhysicalDevicePCIBusInfoPropertiesEXT& pci) {
   return text;
 }
 
-int64_t host_memory_bytes() {
-  return int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGE_SIZE);
-}
-
 void fill_memory(const InstanceFunctions& vk, Physical& physical, const Properties& properties) {
   vk.GetPhysicalDeviceMemoryProperties(physical.handle, &physical.memory);
   exec::Target& target = physical.target;
@@ -167,7 +162,7 @@ void fill_memory(const InstanceFunctions& vk, Physical& physical, const Properti
   const VkMemoryType chosen = physical.memory.memoryTypes[*index];
   const auto heap_bytes = static_cast<int64_t>(physical.memory.memoryHeaps[chosen.heapIndex].size);
   // lavapipe's heap is a made-up number; its memory is the host's.
-  physical.memory_bytes = target.is_cpu ? host_memory_bytes() : heap_bytes;
+  physical.memory_bytes = target.is_cpu ? system::memory_bytes() : heap_bytes;
   target.max_buffer_bytes = largest_buffer(properties, heap_bytes);
 }
 
