@@ -14,6 +14,7 @@
 #include "frontend/graph_file.h"
 #include "runtime/program.h"
 #include "support/error.h"
+#include "support/file.h"
 #include "tests/run_command.h"
 
 namespace tcc::runtime {
@@ -35,9 +36,10 @@ class Cross : public ::testing::TestWithParam<std::string> {
     ASSERT_EQ(device->target().subgroup_size, 4);
   }
 
-  testing::Outcome on_system(const std::string& program, const std::string& arguments) const {
+  testing::Outcome on_system(const std::string& program, const std::string& arguments,
+                             const std::string& errors = "&1") const {
     return testing::run_command(str(TCC_SOURCE_DIR, "/tests/cross/run.sh ", GetParam(), " ",
-                                    program, " ", arguments, " 2>&1"));
+                                    program, " ", arguments, " 2>", errors));
   }
 
   // Compiles a graph, runs it here and there on inputs 0, 1, 2, ..., and compares.
@@ -52,9 +54,10 @@ class Cross : public ::testing::TestWithParam<std::string> {
       for (int64_t i = 0; i < input.numel(); ++i) input.set(i, static_cast<double>(i));
     }
     Context context(std::make_shared<const Program>(device, executable));
+    const auto errors = folder.path() / "errors";  // what an emulator may say beside the results
     const testing::Outcome outcome =
-        on_system("run_executable", (folder.path() / "graph.tccx").string() + " vulkan:0");
-    ASSERT_EQ(outcome.code, 0) << outcome.text;
+        on_system("run_executable", (folder.path() / "graph.tccx").string() + " vulkan:0", errors);
+    ASSERT_EQ(outcome.code, 0) << outcome.text << read_file(errors);
     std::istringstream printed(outcome.text);
     size_t compared = 0;
     for (const Tensor& expected : context.run(inputs)) {
