@@ -3,7 +3,7 @@
 #
 # The types of ir are compiled for it by themselves: out of the archive of ir, one of them would bring everything else.
 file(GLOB ir_data CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ir/symint*.cpp ${PROJECT_SOURCE_DIR}/ir/expr*.cpp)
-foreach(name IN ITEMS bit_cast dtype scalar scalar_eval suggest tensor)
+foreach(name IN ITEMS bit_cast dtype scalar scalar_eval size_range suggest tensor)
   list(APPEND ir_data ${PROJECT_SOURCE_DIR}/ir/${name}.cpp)
 endforeach()
 add_library(tcc-runtime SHARED ${ir_data})
