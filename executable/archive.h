@@ -41,8 +41,11 @@ class Writer {
 class Reader {
  public:
   static constexpr bool reads = true;
-  Reader(std::span<const uint8_t> bytes, std::string where)
-      : bytes_(bytes), where_(std::move(where)) {}
+  // `version` is that of the format in which the bytes were written.
+  Reader(std::span<const uint8_t> bytes, std::string where, uint32_t version)
+      : bytes_(bytes), where_(std::move(where)), version_(version) {}
+
+  uint32_t version() const { return version_; }
 
   template <class... Parts>
   [[noreturn]] void fail(const Parts&... reason) const {
@@ -81,6 +84,7 @@ class Reader {
   std::span<const uint8_t> bytes_;
   size_t at_ = 0;
   std::string where_;
+  uint32_t version_;
 };
 
 // One overload per kind of value; `value` is const to a Writer.

@@ -1,6 +1,8 @@
 #include "executable/cuda_targets.h"
 
 #include <array>
+#include <charconv>
+#include <system_error>
 
 #include "support/error.h"
 
@@ -119,7 +121,55 @@ int cuda_max_cluster(int architecture) {
   return architecture >= 90 && architecture < 120 ? 8 : 1;
 }
 
+namespace {
+
+constexpr std::string_view kPtx = "compute_";
+
+// "sm_90a", "compute_80" in parts.
+struct ArchitectureName {
+  int number = 0;  // 0: it is no name
+  bool own = false, ptx = false;
+};
+
+ArchitectureName parse_architecture(std::string_view name) {
+  ArchitectureName parsed;
+  parsed.ptx = name.starts_with(kPtx);
+  if (!parsed.ptx && !name.starts_with("sm_")) return {};
+  name.remove_prefix(parsed.ptx ? kPtx.size() : 3);
+  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), parsed.number);
+  const std::string_view rest(stop, static_cast<size_t>(name.data() + name.size() - stop));
+  parsed.own = rest == "a";
+  const bool is_known = error == std::errc() && parsed.number > 0 && parsed.number < 1000 &&
+                        (rest.empty() || (parsed.own && !parsed.ptx));
+  return is_known ? parsed : ArchitectureName();
+}
+
+// Systems on a chip: machine code of others of their major version does not run on them.
+bool is_apart(int architecture) {
+  return architecture == 72 || architecture == 87 || architecture == 101;
+}
+
+}  // namespace
+
+int cuda_nearness(std::string_view code, std::string_view device) {
+  const ArchitectureName from = parse_architecture(code), on = parse_architecture(device);
+  if (from.number == 0 || on.number == 0 || on.ptx) return 0;
+  const bool is_same = from.number == on.number;
+  const bool is_of_major = from.number / 10 == on.number / 10 && from.number <= on.number &&
+                           !is_apart(from.number) && !is_apart(on.number);
+  const bool runs = from.ptx   ? from.number <= on.number
+                    : from.own ? is_same && on.own
+                               : is_same || is_of_major;
+  return runs ? 4 * from.number + (from.ptx ? 0 : 2) + (from.own ? 1 : 0) : 0;
+}
+
 std::optional<Target> cuda_target(std::string_view arch) {
+  for (const Architecture& architecture : kArchitectures)
+    if (arch == str(kPtx, architecture.number)) {
+      Target target = target_of(architecture, false);
+      target.arch = arch;
+      return target;
+    }
   for (const Architecture& architecture : kArchitectures)
     for (const bool own : {false, true})
       if ((!own || has_own_instructions(architecture)) &&

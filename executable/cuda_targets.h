@@ -13,6 +13,8 @@ namespace tcc::exec {
 // "sm_80", "sm_90a": an architecture of compute capability 7.0 or later that CUDA has had, with or
 // without the "a" of its own instructions where there is one. The analytic model gets the numbers
 // of the architecture's best-known GPU; the compiler decides whether it knows the architecture.
+// "compute_80" is PTX of the architecture, which drivers compile for the devices that come after
+// it.
 std::optional<Target> cuda_target(std::string_view arch);
 
 // NVIDIA's matrix units, through every API, truncate their sums of floats. Partial sums of 16-bit
@@ -32,6 +34,11 @@ bool cuda_overlapping_launches(int architecture);
 
 // The workgroups of a cluster, at most; 1: there are no clusters.
 int cuda_max_cluster(int architecture);
+
+// How well code for one architecture serves a device of another, both by name; 0: it does not run
+// there. Machine code of "sm_80" runs on later devices of the same major version, that of "sm_90a"
+// on 9.0 alone, and PTX of "compute_80" on every later one. The greater of two is the nearer one.
+int cuda_nearness(std::string_view code, std::string_view device);
 
 std::vector<std::string> cuda_architectures();  // "sm_70", ..., in ascending order
 

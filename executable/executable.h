@@ -151,6 +151,13 @@ struct Variant {
   Executable executable;
 };
 
+// Calls use(executable), then the same with the executables of its variants.
+template <class E, class Use>
+void each_executable(E& executable, const Use& use) {
+  use(executable);
+  for (auto& variant : executable.variants) use(variant.executable);
+}
+
 // The launches among the steps, in order.
 std::vector<const KernelLaunch*> launches(const Executable& executable);
 

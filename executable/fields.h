@@ -1,5 +1,6 @@
 // The fields of every type that is written, in the order of the format. A change of this file is a
-// new kFormatVersion.
+// new kFormatVersion. Files of the versions from kOldestFormatVersion on are read: a field that is
+// added is read by since(), and none is taken away.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +23,15 @@ void tag(Reader& from, T& value, T last) {
 
 template <class A, class... T>
 void all(A& archive, T&... values) {
+  (field(archive, values), ...);
+}
+
+// Fields that the format has since `version`: what was written before lacks them, and they keep the
+// values that they have.
+template <class A, class... T>
+void since(uint32_t version, A& archive, T&... values) {
+  if constexpr (A::reads)
+    if (archive.version() < version) return;
   (field(archive, values), ...);
 }
 

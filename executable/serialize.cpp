@@ -11,7 +11,8 @@
 namespace tcc::exec {
 namespace {
 
-constexpr std::string_view kBegin = "tcc-exec", kEnd = "tcc-end.", kKernel = "tcc-kern";
+constexpr std::string_view kBegin = "tcc-exec", kEnd = "tcc-end.", kKernel = "tcc-kern",
+                           kPart = "tcc-part";
 constexpr int64_t kConstantAlignment = 64;  // bytes
 constexpr size_t kHeaderBytes = 16;
 
@@ -39,15 +40,19 @@ std::vector<uint8_t> header(std::string_view magic) {
   return writer.take();
 }
 
-void check_header(Reader& reader, std::string_view magic) {
+// Returns the version that the bytes behind the header are of.
+uint32_t check_header(std::span<const uint8_t> bytes, std::string_view magic,
+                      const std::string& name) {
+  Reader reader(bytes.first(std::min(bytes.size(), kHeaderBytes)), name, 0);
   std::string found(magic.size(), ' ');
   uint32_t numbers[2] = {};
   reader.raw(found.data(), found.size());
   reader.raw(numbers, sizeof numbers);
   if (found != magic) reader.fail("does not begin with ", magic);
-  if (numbers[0] != kFormatVersion || numbers[1] != 0)
-    reader.fail("has version ", numbers[0], " of the format; this tcc reads ", kFormatVersion,
+  if (numbers[0] < kOldestFormatVersion || numbers[0] > kFormatVersion || numbers[1] != 0)
+    reader.fail("has version ", numbers[0], " of the format; this tcc reads ", format_versions(),
                 ": compile the graph again");
+  return numbers[0];
 }
 
 // Constants that lie in a file's bytes.
@@ -151,6 +156,11 @@ void read_constants(Reader& reader, Executable& executable,
 
 }  // namespace
 
+std::string format_versions() {
+  return kOldestFormatVersion == kFormatVersion ? str(kFormatVersion)
+                                                : str(kOldestFormatVersion, " to ", kFormatVersion);
+}
+
 void write_executable(const Executable& executable, const Sink& sink) {
   check(executable);
   CountingSink to(sink);
@@ -194,12 +204,12 @@ Executable read_executable(std::shared_ptr<const void> owner, std::span<const st
                            const std::string& name) {
   const std::span<const uint8_t> all(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   constexpr size_t kFooterBytes = 2 * sizeof(int64_t) + sizeof(Hash128) + kEnd.size();
-  Reader head(all.first(std::min(all.size(), kHeaderBytes)), name);
-  check_header(head, kBegin);
+  const uint32_t version = check_header(all, kBegin, name);
+  const Reader head(all, name, version);
   if (all.size() < kHeaderBytes + kFooterBytes) head.fail("is cut off");
 
   const size_t end = all.size() - kFooterBytes;
-  Reader footer(all.subspan(end), name);
+  Reader footer(all.subspan(end), name, version);
   const int64_t begin = footer.number(INT64_MIN, INT64_MAX);
   const int64_t size = footer.number(INT64_MIN, INT64_MAX);
   Hash128 checksum;
@@ -213,7 +223,7 @@ Executable read_executable(std::shared_ptr<const void> owner, std::span<const st
   const auto payload = bytes.subspan(static_cast<size_t>(begin), static_cast<size_t>(size));
   if (content_hash(payload) != checksum) head.fail("is damaged: its checksum differs");
 
-  Reader reader(all.subspan(static_cast<size_t>(begin), static_cast<size_t>(size)), name);
+  Reader reader(all.subspan(static_cast<size_t>(begin), static_cast<size_t>(size)), name, version);
   Executable executable;
   read_checked(reader, executable, name);
   const auto constants = bytes.first(static_cast<size_t>(begin));
@@ -227,6 +237,41 @@ Executable read_executable(std::shared_ptr<const void> owner, std::span<const st
 Executable load_executable(const std::filesystem::path& path) {
   const auto file = std::make_shared<const MappedFile>(path);
   return read_executable(file, file->bytes(), path.string());
+}
+
+std::vector<uint8_t> write_part(const PackagePart& part) {
+  PackagePart written = part;
+  check(written.executable);
+  size_t constants = 0;
+  each_executable(written.executable, [&](Executable& executable) {
+    constants += executable.constants.size();
+    for (KernelBinary& kernel : executable.kernels) {
+      kernel.source.clear();
+      kernel.comment.clear();
+    }
+  });
+  TCC_CHECK(written.constants.size() == constants, "constants of a part");
+  Writer fields;
+  field(fields, written.executable);
+  for (const int64_t number : written.constants) fields.number(number);
+  const std::vector<uint8_t> payload = fields.take();
+  std::vector<uint8_t> bytes = header(kPart);
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  return bytes;
+}
+
+PackagePart read_part(std::span<const std::byte> bytes, const std::string& name) {
+  const std::span<const uint8_t> all(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  const uint32_t version = check_header(all, kPart, name);
+  Reader reader(all.subspan(kHeaderBytes), name, version);
+  PackagePart part;
+  read_checked(reader, part.executable, name);
+  each_executable(part.executable, [&](const Executable& executable) {
+    for (size_t i = 0; i < executable.constants.size(); ++i)
+      part.constants.push_back(reader.number(0, kMostItems));
+  });
+  reader.end();
+  return part;
 }
 
 std::vector<uint8_t> write_sequence(const StandaloneSequence& sequence) {
@@ -246,14 +291,14 @@ std::vector<uint8_t> write_sequence(const StandaloneSequence& sequence) {
 }
 
 StandaloneSequence read_sequence(std::span<const uint8_t> bytes, const std::string& name) {
-  Reader head(bytes, name);
-  check_header(head, kKernel);
+  const uint32_t version = check_header(bytes, kKernel, name);
+  Reader head(bytes.subspan(kHeaderBytes), name, version);
   Hash128 checksum;
   key_fields(head, checksum);
   const auto payload = bytes.subspan(kHeaderBytes + sizeof checksum);
   if (content_hash(std::as_bytes(payload)) != checksum)
     head.fail("is damaged: its checksum differs");
-  Reader reader(payload, name);
+  Reader reader(payload, name, version);
   StandaloneSequence sequence;
   read_checked(reader, sequence, name);
   reader.end();

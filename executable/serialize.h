@@ -30,6 +30,10 @@
 namespace tcc::exec {
 
 inline constexpr uint32_t kFormatVersion = 9;
+// Versions from here on are read: those that packages were written in (docs/packages.md).
+inline constexpr uint32_t kOldestFormatVersion = 9;
+// "9 to 11": for messages.
+std::string format_versions();
 
 // Loads one constant at a time.
 using Sink = std::function<void(std::span<const std::byte>)>;
@@ -42,6 +46,15 @@ Executable read_executable(std::shared_ptr<const void> owner, std::span<const st
                            const std::string& name);
 // Maps the file.
 Executable load_executable(const std::filesystem::path& path);
+
+// An executable whose constants are elsewhere, by numbers: a part of a package
+// (executable/package.h), which has its checksum. The kernels' texts are left out.
+struct PackagePart {
+  Executable executable;           // without stores
+  std::vector<int64_t> constants;  // its own, then those of each variant
+};
+std::vector<uint8_t> write_part(const PackagePart& part);
+PackagePart read_part(std::span<const std::byte> bytes, const std::string& name);
 
 // The bytes have a version and a checksum; the source text is left out.
 std::vector<uint8_t> write_sequence(const StandaloneSequence& sequence);

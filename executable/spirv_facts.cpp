@@ -1,6 +1,7 @@
 #include "executable/spirv_facts.h"
 
 #include <algorithm>
+#include <map>
 
 #include "executable/spirv_words.h"
 #include "support/error.h"
@@ -48,6 +49,53 @@ std::string literal(Words words) {
   return text;
 }
 
+// Sizes of types, by id, as far as variables in shared memory have them.
+struct Types {
+  struct Pointer {
+    uint32_t storage, type;
+  };
+  std::map<uint32_t, int64_t> bytes, numbers;  // of types; of constants
+  std::map<uint32_t, Pointer> pointers;
+
+  int64_t of(uint32_t type) const {
+    const auto found = bytes.find(type);
+    return found == bytes.end() ? 0 : found->second;
+  }
+};
+
+constexpr int64_t kMostShared = int64_t{1} << 40;
+
+int64_t bounded_product(int64_t a, int64_t b) {
+  return a > 0 && b > kMostShared / a ? kMostShared : a * b;
+}
+
+// Reads declarations of types, constants and variables.
+void read_type(SpirvFacts& facts, Types& types, uint32_t op, Words operands) {
+  constexpr uint32_t kBool = 20, kInt = 21, kFloat = 22, kVector = 23, kArray = 28, kStruct = 30,
+                     kPointer = 32, kConstant = 43, kVariable = 59, kWorkgroup = 4;
+  constexpr int64_t kBoolBytes = 4;
+  const auto at = [&](size_t i) { return i < operands.size() ? operands[i] : 0; };
+  if (op == kBool) types.bytes[at(0)] = kBoolBytes;
+  if (op == kInt || op == kFloat) types.bytes[at(0)] = at(1) / 8;
+  if (op == kVector) types.bytes[at(0)] = bounded_product(types.of(at(1)), at(2));
+  if (op == kConstant) types.numbers[at(1)] = at(2);
+  if (op == kArray) {
+    const auto count = types.numbers.find(at(2));
+    types.bytes[at(0)] =
+        bounded_product(types.of(at(1)), count == types.numbers.end() ? 0 : count->second);
+  }
+  if (op == kStruct) {
+    int64_t sum = 0;
+    for (size_t i = 1; i < operands.size(); ++i)
+      sum = std::min(sum + types.of(operands[i]), kMostShared);
+    types.bytes[at(0)] = sum;
+  }
+  if (op == kPointer) types.pointers[at(0)] = {at(1), at(2)};
+  if (op == kVariable && at(2) == kWorkgroup)
+    if (const auto type = types.pointers.find(at(0)); type != types.pointers.end())
+      facts.shared_bytes = std::min(facts.shared_bytes + types.of(type->second.type), kMostShared);
+}
+
 void read(SpirvFacts& facts, uint32_t op, Words operands) {
   if (op == kOpCapability && !operands.empty()) facts.capabilities.insert(operands[0]);
   if (op == kOpEntryPoint && operands.size() >= 3 && operands[0] == kGlCompute)
@@ -63,6 +111,7 @@ void read(SpirvFacts& facts, uint32_t op, Words operands) {
 
 SpirvFacts spirv_facts(Words words) {
   SpirvFacts facts;
+  Types types;
   if (words.size() > 1) facts.version_minor = static_cast<int>(words[1] >> 8 & 0xff);
   for (size_t at = kSpirvHeaderWords; at < words.size();) {
     const size_t count = words[at] >> 16;
@@ -71,6 +120,7 @@ SpirvFacts spirv_facts(Words words) {
       fail_device("SPIR-V module: the instruction at word ", at, " does not fit in it");
     if (op == kOpFunction) break;
     read(facts, op, words.subspan(at + 1, count - 1));
+    read_type(facts, types, op, words.subspan(at + 1, count - 1));
     at += count;
   }
   return facts;

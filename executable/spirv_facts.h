@@ -15,6 +15,7 @@ struct SpirvFacts {
   std::set<uint32_t> capabilities;             // SPIR-V's numbers
   int version_minor = 0;                       // of SPIR-V 1.x
   FloatControls float_controls;                // by its execution modes, of all entry points
+  int64_t shared_bytes = 0;                    // of the variables that a workgroup shares
 };
 
 // Reads the facts of what spirv_words() gives. Throws Error(device) where an instruction does not

@@ -121,6 +121,9 @@ class Device {
   // These throw Error(bad_input) for a device that cannot do that.
   virtual Exported allocate_exported(int64_t bytes);
   virtual std::unique_ptr<Buffer> import(Exported& memory, int64_t bytes);
+  // Throws Error(device) where the device lacks what the kernel needs, as far as that shows without
+  // its driver's compiler. load() does so, too.
+  virtual void check(const exec::KernelBinary&) const {}
   // Thread-safe.
   virtual std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) = 0;
   virtual std::unique_ptr<Stream> create_stream() = 0;

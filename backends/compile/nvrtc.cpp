@@ -33,6 +33,8 @@ std::optional<int> number_of(std::string_view arch) {
 }
 
 Architecture choose_architecture(const Nvrtc& api, const std::string& arch) {
+  // PTX where that is asked for: the compiler says what it does not know.
+  if (arch.starts_with("compute_")) return {arch, true};
   const std::optional<int> number = number_of(arch);
   if (!number) fail_input("'", arch, "' is no CUDA architecture; expected sm_80, sm_90a, ...");
   if (std::binary_search(api.archs.begin(), api.archs.end(), *number)) return {arch, false};

@@ -37,6 +37,9 @@ class CudaDevice final : public Device {
   std::unique_ptr<Buffer> import(Exported& memory, int64_t bytes) override {
     return std::make_unique<ImportedBuffer>(context_, memory, bytes);
   }
+  void check(const exec::KernelBinary& binary) const override {
+    check_kernel(name(), properties_.target, binary);
+  }
   std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) override {
     return std::make_unique<CudaKernel>(
         std::make_shared<const Function>(context_, properties_.target, binary));

@@ -22,6 +22,30 @@ std::array<uint32_t, 3> block_of(const exec::KernelBinary& binary) {
 
 }  // namespace
 
+void check_kernel(const std::string& device, const exec::Target& target,
+                  const exec::KernelBinary& binary) {
+  const auto refuse = [&](const auto&... reason) {
+    fail_device(device, ": kernel ", label_of(binary), ": ", reason...);
+  };
+  const std::array<uint32_t, 3> block = block_of(binary);
+  if (binary.workgroup < 1 || binary.workgroup > target.max_workgroup_size)
+    refuse("a workgroup of ", binary.workgroup, "; the device allows ", target.max_workgroup_size);
+  if (uint64_t{block[0]} * block[1] * block[2] != static_cast<uint64_t>(binary.workgroup))
+    refuse("a workgroup of ", binary.workgroup, " threads as ", block[0], " x ", block[1], " x ",
+           block[2]);
+  exec::check_units(binary, target);
+  exec::check_cooperation(binary, target);
+  if (binary.num_arguments < 0 || binary.num_arguments > kMaxArguments)
+    refuse(binary.num_arguments, " arguments; CUDA allows ", kMaxArguments);
+  if (binary.num_maps < 0 || binary.num_maps > kMaxMaps) refuse(binary.num_maps, " tensor maps");
+  if (binary.shared_bytes < 0 || binary.shared_bytes > target.shared_bytes)
+    refuse(binary.shared_bytes, " bytes of shared memory; the device allows ", target.shared_bytes);
+  if (binary.subgroup_size != 0 && binary.subgroup_size != target.subgroup_size)
+    refuse("needs subgroups of ", binary.subgroup_size, "; the device has ", target.subgroup_size);
+  if (kind_of_image(binary.code) == Image::damaged)
+    refuse("its ", binary.code.size(), " bytes of code are neither a whole cubin nor PTX");
+}
+
 Function::Function(std::shared_ptr<const Context> context, const exec::Target& target,
                    const exec::KernelBinary& binary)
     : context_(std::move(context)),
@@ -35,7 +59,7 @@ Function::Function(std::shared_ptr<const Context> context, const exec::Target& t
       overlaps_(binary.waits && target.overlapping_launches && !binary.cooperative),
       cooperative_(binary.cooperative),
       units_(target.compute_units) {
-  check_limits(target, binary);
+  check_kernel(context_->name(), target, binary);
   const ContextScope scope(*context_);
   const CaptureTolerantScope tolerant(*context_);
   load(target, binary);
@@ -58,26 +82,7 @@ void Function::refuse(const Parts&... reason) const {
   fail_device(context_->name(), ": kernel ", label_, ": ", reason...);
 }
 
-void Function::check_limits(const exec::Target& target, const exec::KernelBinary& binary) const {
-  if (workgroup_ < 1 || workgroup_ > target.max_workgroup_size)
-    refuse("a workgroup of ", workgroup_, "; the device allows ", target.max_workgroup_size);
-  if (uint64_t{block_[0]} * block_[1] * block_[2] != static_cast<uint64_t>(workgroup_))
-    refuse("a workgroup of ", workgroup_, " threads as ", block_[0], " x ", block_[1], " x ",
-           block_[2]);
-  exec::check_units(binary, target);
-  exec::check_cooperation(binary, target);
-  if (num_arguments_ < 0 || num_arguments_ > kMaxArguments)
-    refuse(num_arguments_, " arguments; CUDA allows ", kMaxArguments);
-  if (num_maps_ < 0 || num_maps_ > kMaxMaps) refuse(num_maps_, " tensor maps");
-  if (shared_bytes_ < 0 || shared_bytes_ > target.shared_bytes)
-    refuse(shared_bytes_, " bytes of shared memory; the device allows ", target.shared_bytes);
-  if (binary.subgroup_size != 0 && binary.subgroup_size != target.subgroup_size)
-    refuse("needs subgroups of ", binary.subgroup_size, "; the device has ", target.subgroup_size);
-}
-
 void Function::load(const exec::Target& target, const exec::KernelBinary& binary) {
-  if (kind_of_image(binary.code) == Image::damaged)
-    refuse("its ", binary.code.size(), " bytes of code are neither a whole cubin nor PTX");
   char log[4096] = {};
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the option's value is a number.

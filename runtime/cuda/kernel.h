@@ -13,6 +13,11 @@
 
 namespace tcc::runtime::cuda {
 
+// Throws Error(device) naming the kernel where it is beyond the target's limits, or its code is no
+// code.
+void check_kernel(const std::string& device, const exec::Target& target,
+                  const exec::KernelBinary& binary);
+
 // A launch needs this function. Recordings share it, since they may outlive the kernel's object.
 class Function {
  public:
@@ -32,7 +37,6 @@ class Function {
   void launch(const BoundLaunch& launch, CUstream stream) const;
 
  private:
-  void check_limits(const exec::Target& target, const exec::KernelBinary& binary) const;
   void load(const exec::Target& target, const exec::KernelBinary& binary);
   void find_entry(const exec::Target& target, const exec::KernelBinary& binary);
   void check_parameters() const;

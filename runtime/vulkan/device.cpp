@@ -44,6 +44,7 @@ class VulkanDevice final : public Device {
     memory.buffer = std::make_unique<VulkanBuffer>(core_, bytes, memory);
     return memory;
   }
+  void check(const exec::KernelBinary& binary) const override { check_kernel(*core_, binary); }
   std::unique_ptr<LoadedKernel> load(const exec::KernelBinary& binary) override {
     return std::make_unique<VulkanKernel>(core_, binary);
   }

@@ -37,15 +37,45 @@ class ShaderModule {
 
 }  // namespace
 
+void check_kernel(const Core& core, const exec::KernelBinary& binary) {
+  const Physical& physical = core.physical();
+  const exec::Target& target = physical.target;
+  const auto refuse = [&](const auto&... reason) {
+    fail_device(core.name(), ": kernel ", label_of(binary), ": ", reason...);
+  };
+  if (binary.workgroup < 1 || binary.workgroup > target.max_workgroup_size)
+    refuse("a workgroup of ", binary.workgroup, "; the device allows ", target.max_workgroup_size);
+  exec::check_cooperation(binary, target);
+  const int size = binary.subgroup_size;
+  if (size != 0 && (!std::has_single_bit(static_cast<unsigned>(size)) ||
+                    size < target.subgroup_size_min || size > target.subgroup_size_max))
+    refuse("needs subgroups of ", size, "; the device has ", target.subgroup_size_min, " to ",
+           target.subgroup_size_max);
+  const int64_t bytes = binary.argument_table ? 8 : int64_t{8} * binary.num_arguments;
+  if (binary.num_arguments < 0 || bytes > target.push_constant_bytes)
+    refuse(binary.num_arguments, " arguments need ", bytes,
+           " bytes of push constants; the device has ", target.push_constant_bytes);
+
+  // Drivers take any name, any capability and any size for granted.
+  exec::check_units(binary, target);
+  const exec::SpirvFacts facts = exec::spirv_facts(exec::spirv_words(binary.code));
+  if (!facts.entries.contains(binary.entry)) refuse("its code has no entry point ", binary.entry);
+  if (facts.shared_bytes > target.shared_bytes)
+    refuse(facts.shared_bytes, " bytes of shared memory; the device allows ", target.shared_bytes);
+  const std::string lacking = exec::lacking_feature(facts, physical.capabilities, target);
+  if (!lacking.empty())
+    refuse("its code needs ", lacking,
+           ", which the device lacks: compile the graph for this device");
+}
+
 VulkanKernel::VulkanKernel(std::shared_ptr<Core> core, const exec::KernelBinary& binary)
     : core_(std::move(core)),
       label_(label_of(binary)),
       num_arguments_(binary.num_arguments),
       argument_table_(binary.argument_table) {
   core_->require_alive();
-  check_limits(binary);
+  check_kernel(*core_, binary);
   const std::vector<uint32_t> words = exec::spirv_words(binary.code);
-  check_module(binary, words);
   try {
     create_layout();
     create_pipeline(binary, words);
@@ -59,39 +89,6 @@ VulkanKernel::VulkanKernel(std::shared_ptr<Core> core, const exec::KernelBinary&
 
 VulkanKernel::~VulkanKernel() {
   if (core_->retire()) destroy();
-}
-
-void VulkanKernel::check_limits(const exec::KernelBinary& binary) const {
-  const exec::Target& target = core_->physical().target;
-  const auto refuse = [&](const auto&... reason) {
-    fail_device(core_->name(), ": kernel ", label_, ": ", reason...);
-  };
-  if (binary.workgroup < 1 || binary.workgroup > target.max_workgroup_size)
-    refuse("a workgroup of ", binary.workgroup, "; the device allows ", target.max_workgroup_size);
-  exec::check_cooperation(binary, target);
-  const int size = binary.subgroup_size;
-  if (size != 0 && (!std::has_single_bit(static_cast<unsigned>(size)) ||
-                    size < target.subgroup_size_min || size > target.subgroup_size_max))
-    refuse("needs subgroups of ", size, "; the device has ", target.subgroup_size_min, " to ",
-           target.subgroup_size_max);
-  const int64_t bytes = argument_table_ ? 8 : int64_t{8} * num_arguments_;
-  if (num_arguments_ < 0 || bytes > target.push_constant_bytes)
-    refuse(num_arguments_, " arguments need ", bytes, " bytes of push constants; the device has ",
-           target.push_constant_bytes);
-}
-
-// Drivers take any name and any capability for granted.
-void VulkanKernel::check_module(const exec::KernelBinary& binary,
-                                const std::vector<uint32_t>& words) const {
-  exec::check_units(binary, core_->physical().target);
-  const exec::SpirvFacts facts = exec::spirv_facts(words);
-  if (!facts.entries.contains(binary.entry))
-    fail_device(core_->name(), ": kernel ", label_, ": its code has no entry point ", binary.entry);
-  const Physical& physical = core_->physical();
-  const std::string lacking = exec::lacking_feature(facts, physical.capabilities, physical.target);
-  if (!lacking.empty())
-    fail_device(core_->name(), ": kernel ", label_, ": its code needs ", lacking,
-                ", which the device lacks: compile the graph for this device");
 }
 
 void VulkanKernel::create_layout() {

@@ -9,6 +9,10 @@
 
 namespace tcc::runtime::vulkan {
 
+// Throws Error(device) naming the kernel where the device lacks what it needs, or where its code is
+// no module.
+void check_kernel(const Core& core, const exec::KernelBinary& binary);
+
 class VulkanKernel final : public LoadedKernel {
  public:
   // Throws Error(device) when the kernel exceeds the device's limits or the driver refuses it.
@@ -23,9 +27,7 @@ class VulkanKernel final : public LoadedKernel {
   KernelReport report() const override { return report_; }
 
  private:
-  void check_limits(const exec::KernelBinary& binary) const;
   void create_layout();
-  void check_module(const exec::KernelBinary& binary, const std::vector<uint32_t>& words) const;
   void create_pipeline(const exec::KernelBinary& binary, const std::vector<uint32_t>& words);
   void compile_now();
   void read_report();

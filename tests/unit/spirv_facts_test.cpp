@@ -43,6 +43,31 @@ TEST(SpirvFacts, InstructionsFitInTheirModule) {
   EXPECT_NO_THROW(spirv_facts(words));
 }
 
+// Two variables that a workgroup shares, of 6 floats and of a struct of a vector of 4 halves and a
+// bool, and one that it does not.
+TEST(SpirvFacts, CountSharedMemory) {
+  std::vector<uint32_t> words = module();
+  const std::vector<uint32_t> types = {
+      op(3, 22), 10, 32,      op(4, 21), 11, 32, 0,   op(4, 43), 11, 12, 6,
+      op(4, 28), 13, 10, 12,  op(4, 32), 14, 4, 13,   op(4, 59), 14, 15, 4,
+      op(3, 22), 16, 16,      op(4, 23), 17, 16, 4,   op(2, 20), 18,
+      op(4, 30), 19, 17, 18,  op(4, 32), 20, 4, 19,   op(4, 59), 20, 21, 4,
+      op(4, 32), 22, 6, 13,   op(4, 59), 22, 23, 6};
+  words.insert(words.begin() + 5, types.begin(), types.end());
+  EXPECT_EQ(spirv_facts(words).shared_bytes, 6 * 4 + 4 * 2 + 4);
+  EXPECT_EQ(spirv_facts(module()).shared_bytes, 0);
+  // Sizes that no module means do not overflow.
+  std::vector<uint32_t> huge = module();
+  std::vector<uint32_t> nested = {op(3, 22), 10, 32, op(4, 43), 11, 12, 0xffffffff};
+  for (uint32_t i = 0; i < 8; ++i) {
+    const uint32_t array[] = {op(4, 28), 13 + i, i == 0 ? 10 : 12 + i, 12};
+    nested.insert(nested.end(), std::begin(array), std::end(array));
+  }
+  nested.insert(nested.end(), {op(4, 32), 40, 4, 20, op(4, 59), 40, 41, 4});
+  huge.insert(huge.begin() + 5, nested.begin(), nested.end());
+  EXPECT_EQ(spirv_facts(huge).shared_bytes, int64_t{1} << 40);
+}
+
 TEST(SpirvFacts, SayWhatADeviceLacks) {
   const SpirvFacts facts = spirv_facts(module());
   Target target;

@@ -1,0 +1,26 @@
+// Which of several executables serves a device best, by what the device can do.
+#pragma once
+
+#include <compare>
+#include <string>
+
+#include "executable/executable.h"
+
+namespace tcc::exec {
+
+// Throws Error(device), whose words complete "... does not run: ", where a device of the target
+// lacks what the executable needs, as far as the target tells; Device::check says the rest. Quirk
+// files that switch off a template, a config or a feature are heeded: `device` has them.
+void check_fit(const Executable& executable, const Target& device);
+
+// How near the target of an executable that fits is to a device: the greater one is to be taken.
+struct Nearness {
+  int architecture = 0;        // the same one, or CUDA's, as cuda_nearness() has it
+  bool vendor = false;         // the same one
+  bool kind = false;           // both are software, or none is
+  bool subgroup_size = false;  // that the device compiles for
+  auto operator<=>(const Nearness&) const = default;
+};
+Nearness nearness(const Target& executable, const Target& device);
+
+}  // namespace tcc::exec
