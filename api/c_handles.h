@@ -27,6 +27,13 @@ struct Spec {
 };
 std::vector<Spec> specs_of(const std::vector<ValueSpec>& values);
 std::vector<Spec> specs_of(const std::vector<TensorSpec>& tensors);
+// "[B, 784]".
+template <class Dims>
+std::string join(const Dims& dims) {
+  std::string text;
+  for (const auto& dim : dims) text += (text.empty() ? "" : ", ") + str(dim);
+  return "[" + text + "]";
+}
 // A JSON array of the kernels.
 std::string report_of(const CompiledGraph& compiled);
 

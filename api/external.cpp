@@ -69,7 +69,9 @@ void register_external(ExternalFunction function) {
   ir::register_external(std::move(inner));
 }
 
-runtime::HostFunctions host_functions(const exec::Executable& executable) {
+namespace {
+
+runtime::HostFunctions registered_functions(const exec::Executable& executable) {
   runtime::HostFunctions functions;
   for (const exec::Step& step : executable.steps) {
     const auto* call = std::get_if<exec::HostCall>(&step);
@@ -89,5 +91,11 @@ runtime::HostFunctions host_functions(const exec::Executable& executable) {
   }
   return functions;
 }
+
+const struct UseRegistered {
+  UseRegistered() { use_host_functions(registered_functions); }
+} use_registered;
+
+}  // namespace
 
 }  // namespace tcc

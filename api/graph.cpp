@@ -13,8 +13,6 @@ ValueSpec spec_of(const ir::Value& value, const std::string& name) {
 
 }  // namespace
 
-std::string_view version() { return TCC_VERSION; }
-
 Graph Graph::load(const std::filesystem::path& path,
                   const std::map<std::string, std::int64_t>& dims,
                   const std::map<std::string, std::string>& states) {

@@ -38,6 +38,9 @@ autotune::TuningFiles load_tuning(const CompileOptions& options, sched::Api api)
 
 // The functions that the executable calls. Throws Error(bad_input) for one that is not registered.
 runtime::HostFunctions host_functions(const exec::Executable& executable);
+// Makes `find` what host_functions() asks: the part of the API that registers functions does. A
+// program with libtcc-runtime alone has none.
+void use_host_functions(runtime::HostFunctions (*find)(const exec::Executable& executable));
 
 // The types of those buffers; with open dims that have no `sizes`, -1 stands for what depends on
 // one.

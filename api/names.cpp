@@ -1,6 +1,6 @@
 #include "api/names.h"
 
-#include "frontend/yaml/document.h"
+#include "ir/suggest.h"
 #include "support/error.h"
 
 namespace tcc {
@@ -12,7 +12,7 @@ size_t index_of(const exec::Executable& executable, const std::vector<int>& numb
     names.push_back(executable.buffers[static_cast<size_t>(number)].name);
     if (names.back() == name) return names.size() - 1;
   }
-  fail_input("the graph has no ", kind, " '", name, "'", yaml::or_known(name, names));
+  fail_input("the graph has no ", kind, " '", name, "'", ir::or_known(name, names));
 }
 
 void fail_not_given(std::string_view kind, const std::string& name) {

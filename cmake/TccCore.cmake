@@ -2,9 +2,19 @@
 # tcc_everything, what tools, tests, bench and examples link: libtcc-core.so and the folders' headers.
 get_property(folder_libraries GLOBAL PROPERTY TCC_FOLDER_LIBRARIES)
 file(GLOB api_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/api/*.cpp)
-tcc_placeholder_if_empty(api_sources)
 
-add_library(tcc-core SHARED ${api_sources})
+# The part of api that runs what is compiled is in libtcc-runtime, too; these sources compile.
+set(compiling_sources)
+foreach(name IN ITEMS c_builder c_graph c_tune compile external graph graph_builder kernel_file options tune)
+  list(APPEND compiling_sources ${PROJECT_SOURCE_DIR}/api/${name}.cpp)
+endforeach()
+list(REMOVE_ITEM api_sources ${compiling_sources})
+add_library(tcc_api_run STATIC ${api_sources})
+target_link_libraries(tcc_api_run PUBLIC ${folder_libraries})  # their include directories
+tcc_precompile(tcc_api_run)
+tcc_unity(tcc_api_run)
+
+add_library(tcc-core SHARED ${compiling_sources} $<TARGET_OBJECTS:tcc_api_run>)
 foreach(library IN LISTS folder_libraries)
   target_sources(tcc-core PRIVATE $<TARGET_OBJECTS:${library}>)
 endforeach()

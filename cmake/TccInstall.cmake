@@ -8,7 +8,8 @@ set(data_dir ${CMAKE_INSTALL_DATADIR}/tcc)
 get_property(programs GLOBAL PROPERTY TCC_PROGRAMS)
 get_property(with_help GLOBAL PROPERTY TCC_PROGRAMS_WITH_HELP)
 
-install(TARGETS tcc-core EXPORT tcc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+add_dependencies(programs tcc-runtime)  # which is installed with them
+install(TARGETS tcc-core tcc-runtime EXPORT tcc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/tcc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(DIRECTORY configs DESTINATION ${data_dir} PATTERN "*.sh" EXCLUDE)
 install(DIRECTORY examples DESTINATION ${data_dir} PATTERN CMakeLists.txt EXCLUDE)

@@ -196,6 +196,13 @@ bool SafetensorsFile::contains(std::string_view name) const {
 
 TensorInfo SafetensorsFile::info(std::string_view name) const { return find(name).info; }
 
+SafetensorsFile::Place SafetensorsFile::place(std::string_view name) const {
+  const Entry& entry = find(name);
+  return {data_offset_ + entry.begin, entry.end - entry.begin};
+}
+
+std::span<const std::byte> SafetensorsFile::bytes() const { return {file_.data(), file_.size()}; }
+
 Tensor SafetensorsFile::load(std::string_view name) const {
   const Entry& entry = find(name);
   Tensor tensor(entry.info.dtype, entry.info.shape);

@@ -32,6 +32,13 @@ class SafetensorsFile : public TensorFile {
   TensorInfo info(std::string_view name) const override;
   Tensor load(std::string_view name) const override;
 
+  // Where the data of a tensor is in the file, in bytes.
+  struct Place {
+    int64_t offset = 0, bytes = 0;
+  };
+  Place place(std::string_view name) const;
+  std::span<const std::byte> bytes() const;  // of the whole file
+
  private:
   struct Entry {
     std::string name;

@@ -5,9 +5,6 @@
 #include <cstring>
 #include <span>
 
-#include "frontend/npy.h"
-#include "frontend/npz.h"
-#include "frontend/safetensors.h"
 #include "ir/suggest.h"
 #include "support/error.h"
 #include "support/parallel.h"
@@ -20,19 +17,6 @@ static_assert(std::endian::native == std::endian::little, "tensor files are read
 constexpr int64_t kGrain = int64_t{1} << 20;  // bytes per piece of work
 
 }  // namespace
-
-std::unique_ptr<TensorFile> open_tensor_file(const std::filesystem::path& path) {
-  return open_tensor_file(path, [&] { return FileBytes(path); });
-}
-
-std::unique_ptr<TensorFile> open_tensor_file(const std::filesystem::path& path,
-                                             const std::function<FileBytes()>& open) {
-  const std::string extension = path.extension().string();
-  if (extension == ".npy") return std::make_unique<NpyFile>(path, open());
-  if (extension == ".npz") return std::make_unique<NpzFile>(path, open());
-  if (extension == ".safetensors") return std::make_unique<SafetensorsFile>(path, open());
-  fail_input(path.string(), ": unknown kind of tensor file; use .npy, .npz or .safetensors");
-}
 
 std::string quoted_name(std::string_view name) {
   constexpr size_t max_length = 120;

@@ -50,4 +50,11 @@ std::string did_you_mean(std::string_view name, std::span<const std::string> can
   return near.empty() ? "" : "; did you mean '" + near + "'?";
 }
 
+std::string or_known(std::string_view name, const std::vector<std::string>& candidates) {
+  if (std::string near = did_you_mean(name, candidates); !near.empty()) return near;
+  std::string list;
+  for (const std::string& candidate : candidates) list += (list.empty() ? "" : ", ") + candidate;
+  return list.empty() ? "; there are none" : "; there are " + list;
+}
+
 }  // namespace tcc::ir

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tcc::ir {
 
@@ -14,5 +15,7 @@ std::string closest_name(std::string_view name, std::span<const std::string> can
 
 // "; did you mean 'dim'?", or "" when nothing is near.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
+// The same, or "; there are a, b, c" where nothing is near.
+std::string or_known(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace tcc::ir

@@ -81,7 +81,8 @@ stage() {
   done
   strip --strip-unneeded "$own"/*
   patchelf --set-rpath "\$ORIGIN/../lib:\$ORIGIN/../lib/$deb_name" "$root"/usr/bin/*
-  patchelf --set-rpath "\$ORIGIN/$deb_name" "$(readlink -f "$root/usr/lib/libtcc-core.so")"
+  patchelf --set-rpath "\$ORIGIN/$deb_name" "$(readlink -f "$root/usr/lib/libtcc-core.so")" \
+    "$(readlink -f "$root/usr/lib/libtcc-runtime.so")"
   patchelf --set-rpath "\$ORIGIN" "$own"/*
   copy_licenses "$root/usr/share/doc/$deb_name"
 }
@@ -121,7 +122,8 @@ deb() {
   patchelf --set-rpath "\$ORIGIN/../lib:\$ORIGIN/../lib/$deb_name:$system:\$ORIGIN/../lib/$deb_name/fallback" \
     "$package_dir/$tree"/bin/*
   patchelf --set-rpath "\$ORIGIN/$deb_name:$system:\$ORIGIN/$deb_name/fallback" \
-    "$(readlink -f "$package_dir/$tree/lib/libtcc-core.so")"
+    "$(readlink -f "$package_dir/$tree/lib/libtcc-core.so")" \
+    "$(readlink -f "$package_dir/$tree/lib/libtcc-runtime.so")"
   tar -C "$package_dir" --owner=0 --group=0 --sort=name -czf "$package_dir/$tree.tar.gz" "$tree"
   rm -rf "${package_dir:?}/$tree"
 
@@ -139,11 +141,13 @@ TEXT
   find "$root/usr/share/man" "$doc/changelog" -type f -exec gzip -9n {} +
   mkdir -p "$root/DEBIAN" "$package_dir/debian"
   echo "activate-noawait ldconfig" >"$root/DEBIAN/triggers"
-  echo "libtcc-core ${version%%.*} $deb_name (>= $version)" >"$root/DEBIAN/shlibs"
+  printf '%s\n' "libtcc-core ${version%%.*} $deb_name (>= $version)" \
+    "libtcc-runtime ${version%%.*} $deb_name (>= $version)" >"$root/DEBIAN/shlibs"
   printf 'Source: %s\n\nPackage: %s\nArchitecture: any\n' "$deb_name" "$deb_name" >"$package_dir/debian/control"
   local depends
   depends=$(cd "$package_dir" && dpkg-shlibdeps -O --ignore-missing-info -Sroot -lroot/usr/lib "-lroot/usr/lib/$deb_name" \
-              root/usr/bin/* "$(readlink -f root/usr/lib/libtcc-core.so)" "root/usr/lib/$deb_name"/*.so* 2>"shlibdeps.log" |
+              root/usr/bin/* "$(readlink -f root/usr/lib/libtcc-core.so)" \
+              "$(readlink -f root/usr/lib/libtcc-runtime.so)" "root/usr/lib/$deb_name"/*.so* 2>"shlibdeps.log" |
               sed -n 's/^shlibs:Depends=//p')
   [ -n "$depends" ] || { cat "$package_dir/shlibdeps.log"; die "dpkg-shlibdeps failed"; }
   cat >"$root/DEBIAN/control" <<TEXT

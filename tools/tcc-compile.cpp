@@ -1,4 +1,5 @@
-// tcc-compile: a graph's kernels as files, for a target that need not be there.
+// tcc-compile: a graph's kernels as files, for targets that need not be there; or a package of
+// them.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include "autotune/tuning_files.h"
 #include "backends/backend.h"
 #include "backends/pipeline.h"
+#include "executable/package.h"
 #include "frontend/graph_file.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -19,6 +21,7 @@
 #include "tools/dumps.h"
 #include "tools/earlier_run.h"
 #include "tools/help.h"
+#include "tools/package_parts.h"
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/tensors.h"
@@ -29,7 +32,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string graph, target, output;
+  std::string graph, target, output, package;
+  std::vector<std::string> weight_files;  // of a package
   std::vector<std::string> dims, tuning;
   InputOptions inputs;
   CompileOptions compile;
@@ -107,17 +111,66 @@ class Compile {
 
   int run() {
     if (options_.target == "cpp") fail_input("--target cpp: not available yet");
-    sched::Target target = sched::target_by_name(options_.target);
-    backends::CompileOptions compile;
-    set_compile_options(options_.compile, compile);
-    set_dims(options_.dims, options_.compile, compile);
+    if (options_.package.empty() == options_.output.empty())
+      fail_input("--output or --package must be given, and not both");
+    if (options_.package.empty() && !options_.weight_files.empty())
+      fail_input("--weights: is for --package");
+    check_can_write("--package", options_.package);
+    const std::vector<sched::Target> targets =
+        options_.package.empty() ? std::vector{sched::target_by_name(options_.target)}
+                                 : package_targets(options_.target);
+    set_compile_options(options_.compile, compile_);
+    set_dims(options_.dims, options_.compile, compile_);
     const InputFiles files(options_.inputs);
-    ir::Graph graph = load_graph(
+    graph_ = load_graph(
         options_.graph,
-        {.dims = compile.dims, .inputs = &files, .states = parse_states(options_.inputs)});
-    files.check_all_used(input_names(graph));
-    check_dims(compile.dims, graph);
-    say_default_dims("tcc-compile", options_.graph, graph, compile.open_dims);
+        {.dims = compile_.dims, .inputs = &files, .states = parse_states(options_.inputs)});
+    files.check_all_used(input_names(graph_));
+    check_dims(compile_.dims, graph_);
+    say_default_dims("tcc-compile", options_.graph, graph_, compile_.open_dims);
+    if (!options_.package.empty()) {
+      write_package(targets);
+      return 0;
+    }
+    exec::Executable whole = compile(targets.at(0));
+    remove_earlier_run(options_.output);
+    std::vector<std::string> folders;
+    for (exec::Variant& variant : std::exchange(whole.variants, {})) {
+      folders.push_back(folder_of(variant));
+      executable_ = std::move(variant.executable);
+      write_files(fs::path(options_.output) / folders.back());
+    }
+    variants_ = std::move(folders);
+    executable_ = std::move(whole);
+    write_files(options_.output);
+    progress_.clear();
+    std::cout << counted(executable_.kernels.size(), "kernel") << " for " << executable_.target.id()
+              << ", " << counted(exec::launches(executable_).size(), "launch", "launches")
+              << ", arena " << format_bytes(static_cast<double>(executable_.arena_bytes.usual()))
+              << ": " << (fs::path(options_.output) / "manifest.json").string() << "\n";
+    return 0;
+  }
+
+ private:
+  void write_package(const std::vector<sched::Target>& targets) {
+    exec::PackageContents contents;
+    for (const std::string& file : options_.weight_files)
+      contents.files.push_back(weight_file(file, options_.package));
+    for (const sched::Target& target : targets) contents.parts.push_back(compile(target));
+    contents.name = graph_.name;
+    show("writing " + options_.package);
+    exec::save_package(contents, options_.package);
+    progress_.clear();
+    std::error_code error;
+    std::cout << counted(targets.size(), "target");
+    for (size_t i = 0; i < targets.size(); ++i)
+      std::cout << (i == 0 ? ": " : ", ") << targets[i].id();
+    std::cout << "; " << format_bytes(static_cast<double>(fs::file_size(options_.package, error)))
+              << ": " << options_.package << "\n";
+  }
+
+  exec::Executable compile(const sched::Target& target) {
+    backends::CompileOptions compile = compile_;
     const autotune::TuningFiles tuning = autotune::open_tuning_files(
         {options_.tuning.begin(), options_.tuning.end()}, target.api, default_cache_folder(),
         [](const std::string& warning) { log_warning(LogChannel::tuning, warning); });
@@ -133,27 +186,10 @@ class Compile {
         if (asked) asked(stage, text);
         show("after stage " + std::string(stage));
       };
-    show("compiling " + graph.name);
-    exec::Executable whole = backends::compile(graph, target, compile);
-    remove_earlier_run(options_.output);
-    std::vector<std::string> folders;
-    for (exec::Variant& variant : std::exchange(whole.variants, {})) {
-      folders.push_back(folder_of(variant));
-      executable_ = std::move(variant.executable);
-      write_files(fs::path(options_.output) / folders.back());
-    }
-    variants_ = std::move(folders);
-    executable_ = std::move(whole);
-    write_files(options_.output);
-    progress_.clear();
-    std::cout << counted(executable_.kernels.size(), "kernel") << " for " << target.id() << ", "
-              << counted(exec::launches(executable_).size(), "launch", "launches") << ", arena "
-              << format_bytes(static_cast<double>(executable_.arena_bytes.usual())) << ": "
-              << (fs::path(options_.output) / "manifest.json").string() << "\n";
-    return 0;
+    show("compiling " + graph_.name + " for " + target.id());
+    return backends::compile(graph_, target, compile);
   }
 
- private:
   void show(const std::string& text) {
     if (LiveLines::possible()) progress_.draw({text});
   }
@@ -273,6 +309,8 @@ class Compile {
 
   const Options& options_;
   LiveLines progress_;
+  ir::Graph graph_;
+  backends::CompileOptions compile_;
   exec::Executable executable_;
   std::vector<std::string> sources_, binaries_;
   std::vector<std::string> variants_;  // folders, when only the whole is left to be written
@@ -287,9 +325,17 @@ int main(int argc, char** argv) {
   Options options;
   app.add_option("GRAPH", options.graph, "graph file (.yaml or .onnx)")->required();
   app.add_option("--target", options.target,
-                 "cuda:sm_80, cuda:sm_90a, ..., vulkan or vulkan:PROFILE (configs/targets)")
+                 "cuda:sm_80, cuda:sm_90a, ..., vulkan or vulkan:PROFILE (configs/targets); of a "
+                 "package several, with commas")
       ->required();
-  app.add_option("-o,--output", options.output, "folder for the files")->required();
+  app.add_option("-o,--output", options.output, "folder for the files");
+  app.add_option("--package", options.package,
+                 "write one file for all targets instead, which libtcc-runtime runs: "
+                 "model.tccpkg");
+  app.add_option("--weights", options.weight_files,
+                 "a .safetensors beside the package: weights whose bytes are in it are not "
+                 "copied; several")
+      ->allow_extra_args(false);
   add_dim_options(app, options.dims, options.compile);
   add_input_options(app, options.inputs);
   add_compile_options(app, options.compile);
@@ -299,6 +345,9 @@ int main(int argc, char** argv) {
   add_examples(app, {{"tcc-compile mlp.yaml --target cuda:sm_90a -o out",
                       "write CUDA C++, cubins and a manifest; needs NVRTC and no GPU"},
                      {"tcc-compile mlp.yaml --target vulkan:amd-rdna --dim B=8 -o out",
-                      "write GLSL and SPIR-V for what configs/targets/amd-rdna.yaml describes"}});
+                      "write GLSL and SPIR-V for what configs/targets/amd-rdna.yaml describes"},
+                     {"tcc-compile mlp.yaml --target cuda:sm_80,cuda:sm_90a,vulkan:nvidia "
+                      "--package mlp.tccpkg",
+                      "write one file that runs on all of these, and on later CUDA devices"}});
   return run_program(app, argc, argv, [&] { return Compile(options).run(); });
 }

@@ -11,6 +11,7 @@
 #include "backends/backend.h"
 #include "backends/build_executable.h"
 #include "backends/pipeline.h"
+#include "executable/package.h"
 #include "frontend/graph_file.h"
 #include "frontend/state_file.h"
 #include "frontend/yaml/graph_writer.h"
@@ -34,6 +35,7 @@
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/run_info.h"
+#include "tools/run_package.h"
 #include "tools/tensors.h"
 
 namespace tcc::tools {
@@ -389,6 +391,26 @@ class Run {
   bool passed_ = true;
 };
 
+// A package is compiled already: what says how is refused.
+int run_given_package(const CLI::App& app, const Options& options) {
+  for (const char* option :
+       {"--dtype", "--matmul-precision", "--strict-rounding", "--no-fuse", "--no-cache", "--check",
+        "--dim", "--tuning", "--emit", "--dump-after"})
+    if (app.count(option) > 0)
+      fail_input(option, ": ", options.graph, " is a package, which is compiled already");
+  RunPackageOptions package;
+  package.package = options.graph;
+  package.device = options.device;
+  package.outputs = options.outputs;
+  package.at = options.at;
+  package.inputs = options.inputs;
+  package.seed = options.seed;
+  package.runs = options.runs;
+  package.bench = options.bench;
+  package.json = options.json;
+  return run_package(package);
+}
+
 }  // namespace
 }  // namespace tcc::tools
 
@@ -396,7 +418,8 @@ int main(int argc, char** argv) {
   using namespace tcc::tools;
   CLI::App app("Compiles a graph and runs it on a device.", "tcc-run");
   Options options;
-  app.add_option("GRAPH", options.graph, "graph file (.yaml or .onnx)")->required();
+  app.add_option("GRAPH", options.graph, "graph file (.yaml or .onnx), or a package (.tccpkg)")
+      ->required();
   app.add_option("--device", options.device,
                  "auto, cuda:N, vulkan:N, null (computes nothing) or reference")
       ->capture_default_str();
@@ -441,7 +464,11 @@ int main(int argc, char** argv) {
                  "compile once for all batches of up to 64, and run one of 7"},
                 {"tcc-run mlp.yaml --dtype bf16 --tuning tuned --bench",
                  "time its kernels in bf16, with the records that tcc-tune wrote"},
+                {"tcc-run mlp.tccpkg --device cuda:0", "run a package that tcc-compile made"},
                 {"tcc-run mlp.yaml --device vulkan:0 --emit out",
                  "write the kernels' GLSL, and the graph as YAML"}});
-  return run_program(app, argc, argv, [&] { return Run(options).run(); });
+  return run_program(app, argc, argv, [&] {
+    return tcc::exec::is_package(options.graph) ? run_given_package(app, options)
+                                                : Run(options).run();
+  });
 }

@@ -10,7 +10,6 @@
 #include <sstream>
 
 #include "frontend/yaml/syntax_error.h"
-#include "ir/suggest.h"
 #include "support/error.h"
 
 namespace tcc::yaml {
@@ -104,13 +103,6 @@ std::optional<Number> parse_number(const std::string& text) {
 }  // namespace
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
-std::string or_known(std::string_view name, const std::vector<std::string>& candidates) {
-  if (std::string near = ir::did_you_mean(name, candidates); !near.empty()) return near;
-  std::string list;
-  for (const std::string& candidate : candidates) list += (list.empty() ? "" : ", ") + candidate;
-  return list.empty() ? "; there are none" : "; there are " + list;
-}
 
 void Item::fail(const std::string& reason) const {
   std::string place = ir::to_string(location());

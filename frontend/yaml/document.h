@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/suggest.h"
 
 namespace tcc::yaml {
 
@@ -61,8 +62,7 @@ class Item {
   std::string what_;  // "key 'shape'", for messages
 };
 
-// Returns the end of the message "unknown key 'x'": the closest candidate, or all of them.
-std::string or_known(std::string_view name, const std::vector<std::string>& candidates);
+using ir::or_known;  // the end of the message "unknown key 'x'"
 
 // Parses a file of one document. Limits: size, depth, nodes, and nodes after aliases are followed.
 Item parse_document(std::string_view text, const std::string& file);

@@ -308,6 +308,36 @@ TCC_API const char* tcc_kernel_report(const tcc_compiled* compiled) TCC_NOEXCEPT
  * report's end. It lives as long as `compiled`. */
 TCC_API const char* tcc_kernel_source(const tcc_compiled* compiled, size_t index) TCC_NOEXCEPT;
 
+/* ---- Packages (docs/packages.md) */
+
+/* A model package: its kernels for several kinds of devices, and its weights. It is immutable and
+ * may be used from several threads. libtcc-runtime has these functions and those on compiled
+ * graphs, contexts, device memory, devices and the log; those on graphs, compiling and tuning are
+ * in libtcc-core alone. */
+typedef struct tcc_package tcc_package;
+/* Opens a package. TCC_BAD_INPUT for a file that is missing, no package, damaged, or of a version
+ * that this tcc does not read. */
+TCC_API tcc_status tcc_package_load(const char* path, tcc_package** package) TCC_NOEXCEPT;
+/* The same of bytes in memory, which are not copied: they must live as long as the package and what
+ * it opened. Weights in files beside the package are looked for in `folder`; NULL: it has none. */
+TCC_API tcc_status tcc_package_from_bytes(const void* bytes, size_t size, const char* folder,
+                                          tcc_package** package) TCC_NOEXCEPT;
+TCC_API void tcc_package_destroy(tcc_package* package) TCC_NOEXCEPT;
+TCC_API const char* tcc_package_name(const tcc_package* package) TCC_NOEXCEPT;
+/* Returns the text at the file's beginning. */
+TCC_API const char* tcc_package_manifest(const tcc_package* package) TCC_NOEXCEPT;
+TCC_API size_t tcc_package_num_targets(const tcc_package* package) TCC_NOEXCEPT;
+/* Returns the target of a part, "cuda:sm_90a"; NULL beyond their end. */
+TCC_API const char* tcc_package_target(const tcc_package* package, size_t index) TCC_NOEXCEPT;
+/* Loads the part that serves the device best to it. `device` is as in tcc_compile.
+ * TCC_DEVICE_FAILED where no part runs there: tcc_last_error() says what the package has and what
+ * the device lacks for it. */
+TCC_API tcc_status tcc_package_open(const tcc_package* package, const char* device,
+                                    tcc_compiled** compiled) TCC_NOEXCEPT;
+/* Holds everything in the package against its checksums; tcc_package_open does so with what it
+ * loads. */
+TCC_API tcc_status tcc_package_verify(const tcc_package* package) TCC_NOEXCEPT;
+
 /* ---- Device memory */
 
 /* A piece of device memory, on CUDA and on Vulkan alike. Slices are the same memory, which is freed

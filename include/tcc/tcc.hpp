@@ -249,6 +249,7 @@ class CompiledGraph {
   friend CompiledGraph compile(const Graph&, std::string_view, const CompileOptions&);
   friend CompiledGraph compile(const KernelFile&, std::string_view, const CompileOptions&);
   friend class Context;
+  friend class Package;  // tcc/package.hpp
   explicit CompiledGraph(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
 };

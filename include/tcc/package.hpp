@@ -1,0 +1,64 @@
+// Model packages: one file with a model's kernels for several kinds of devices, and its weights
+// once. `tcc-compile --package` makes them (docs/packages.md). libtcc-runtime runs them, without a
+// compiler: CMake finds it by `find_package(tcc)`, target tcc::runtime. Of tcc/tcc.hpp it has
+// CompiledGraph, Context, HostTensor, list_devices() and version().
+//
+//   const tcc::Package package = tcc::Package::load("model.tccpkg");
+//   tcc::Context context(package.open("auto"));
+//   std::vector<tcc::HostTensor> outputs = context.run(inputs);
+#pragma once
+
+#include "tcc/tcc.hpp"
+
+#if __cplusplus >= 202002L  // tcc/tcc.hpp says what is missing
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#pragma GCC visibility push(default)
+namespace tcc {
+
+// A package is immutable, and copies share its contents. Weights stay in the file, which is mapped,
+// until a device gets them: it must not be changed meanwhile.
+class Package {
+ public:
+  // Opens a package. Throws Error(bad_input), one line that begins with the file's name, for a file
+  // that is missing, no package, damaged, or of a version that this tcc does not read.
+  static Package load(const std::filesystem::path& path);
+  // The same of bytes in memory, which are not copied: they must live as long as the package and
+  // what it opened. `folder` is where weights in files beside the package are; "": it has none.
+  static Package from_bytes(std::span<const std::byte> bytes,
+                            const std::filesystem::path& folder = {});
+
+  std::string name() const;                  // of the model
+  std::string manifest() const;              // the text at the file's beginning
+  std::vector<std::string> targets() const;  // of its parts: "cuda:sm_90a", "vulkan:nvidia:sg32"
+  std::int64_t weight_bytes() const;         // of all weights
+
+  // Returns the target of the part that open() takes for the device.
+  std::string target_for(std::string_view device) const;
+  // Loads what serves the device best to it: of the parts that the device can run, the one whose
+  // target is nearest. `device` is "cuda:N", "vulkan:N", "null" or "auto". Throws
+  // Error(no_device), Error(bad_input) for a package that is damaged, and Error(device) where no
+  // part runs there: one line that says what the package has and what the device lacks for it.
+  CompiledGraph open(std::string_view device) const;
+
+  // Holds everything in the package against its checksums; open() does so with what it loads.
+  // Throws Error(bad_input).
+  void verify() const;
+
+  struct Impl;
+
+ private:
+  explicit Package(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace tcc
+#pragma GCC visibility pop
+#endif

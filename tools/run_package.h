@@ -1,0 +1,23 @@
+// tcc-run on a package: nothing is compiled.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/tensors.h"
+
+namespace tcc::tools {
+
+struct RunPackageOptions {
+  std::string package, device, outputs;
+  std::vector<std::string> at;  // sizes of open dims: "S=8"
+  InputOptions inputs;
+  uint64_t seed = 0;
+  int runs = 1, bench = 0;
+  bool json = false;
+};
+
+// Runs it on given or drawn inputs and reports; returns the exit code.
+int run_package(const RunPackageOptions& options);
+
+}  // namespace tcc::tools
