@@ -33,13 +33,13 @@ const GraphValue& value_of(const tcc_builder& builder, tcc_value value) {
   return builder.values[static_cast<size_t>(value)];
 }
 
-Dims dims_of(const yaml::Item& list) {
+Dims dims_of_list(const yaml::Item& list) {
   Dims dims;
   for (const yaml::Item& item : list.list()) dims.emplace_back(item.dim().to_string());
   return dims;
 }
 
-Dims shape_of(const char* text) { return dims_of(yaml::parse_document(text, "shape")); }
+Dims shape_of(const char* text) { return dims_of_list(yaml::parse_document(text, "shape")); }
 
 // Whether a number as it is written has a fraction or an exponent, or is no finite one.
 bool is_fraction(const yaml::Item& item) {
@@ -53,7 +53,7 @@ Attribute attribute_of(const yaml::Item& item) {
     const auto is_real = [](const yaml::Item& one) {
       return yaml::is_number(one) && is_fraction(one);
     };
-    if (std::none_of(list.begin(), list.end(), is_real)) return dims_of(item);
+    if (std::none_of(list.begin(), list.end(), is_real)) return dims_of_list(item);
     std::vector<double> numbers;
     for (const yaml::Item& one : list) numbers.push_back(one.number());
     return numbers;
