@@ -19,7 +19,7 @@ using Load = MatrixOperand::Load;
 constexpr int64_t kWidest = 16;
 // Below these the FMA units are as fast, and their kernels compile faster.
 constexpr int64_t kLeastK = 8, kLeastProducts = 1 << 18;
-constexpr int64_t kLeastRows = 64;   // of exact f32
+constexpr int64_t kLeastRows = 64;   // of exact f32, or columns
 constexpr int64_t kMostColumns = 8;  // of a segment
 constexpr int64_t kCopyAlignment = 16;
 
@@ -125,8 +125,8 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
       !bytes && !f8 && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
   const int64_t exact_sum = target.exact_sum(unit, a->dtype, b->dtype, sum);
   if (exact && exact_sum > 0 && plan->k.size().range().hi > exact_sum)
-    return Refusal{str(unit, " units truncate sums of ", plan->k.size(), " products, whose result is ",
-                       name(region.anchor->outputs[0]->dtype()))};
+    return Refusal{str(unit, " units truncate sums of ", plan->k.size(),
+                       " products, whose result is ", name(region.anchor->outputs[0]->dtype()))};
   return Gemm{*std::move(plan), *a, *b, a->dtype, is_f8(a->dtype) && !region.unit_sums, false};
 }
 
@@ -134,10 +134,11 @@ OrRefusal<Gemm> plan_exact_gemm(const Region& region) {
   if (!is_of_exact_f32(region)) return Refusal{"it is no product of f32"};
   OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();
-  const int64_t m = plan->m.size().usual(), k = plan->k.size().usual(),
+  const int64_t m = plan->m.size().usual(), n = plan->n.size().usual(), k = plan->k.size().usual(),
                 products = usual_products(*plan);
-  if (m < kLeastRows || k < kLeastK || products < kLeastProducts)
-    return Refusal{str(products, " products of ", m, " rows, ", k, " in a sum, fill no tiles")};
+  if (std::max(m, n) < kLeastRows || k < kLeastK || products < kLeastProducts)
+    return Refusal{
+        str(products, " products of ", m, " x ", n, ", ", k, " in a sum, fill no tiles")};
   const auto operand = [&](bool of_a) {
     const std::optional<OperandView> view = operand_view(region, *plan, of_a);
     return view && view->dtype == DType::f32 ? described_operand(*view, *plan, of_a)
@@ -171,8 +172,8 @@ double launch_seconds(const GemmCycles& cycles, double bytes, const Target& targ
 EpilogueCost epilogue_cost(const Region& region, const Gemm& gemm, const Target& target) {
   constexpr double kStore = 8;
   const ContractionPlan& plan = gemm.plan;
-  const auto elements = static_cast<double>(
-      plan.batch.size().usual() * plan.m.size().usual() * plan.n.size().usual());
+  const auto elements = static_cast<double>(plan.batch.size().usual() * plan.m.size().usual() *
+                                            plan.n.size().usual());
   double stored = 0;
   for (const ir::Value* output : region.outputs) stored += size_bytes(output->dtype());
   const double share = target.bandwidth / target.compute_units / target.clock();

@@ -73,17 +73,20 @@ TEST(MatrixProducts, OfExactF32ByBulkCopiesAgreeWithTheReference) {
   check_products(
       "wgmma",
       [](std::mt19937_64& random) {
-        auto size = [&] { return pick(random, {60, 64, 96, 128, 200, 256, 300, 516, 640}); };
-        const int64_t m = size(), n = size(), k = pick(random, {128, 192, 260, 512, 1028, 2048}),
+        auto size = [&] { return pick(random, {12, 36, 60, 64, 96, 128, 200, 256, 516, 640}); };
+        const int64_t m = size(), n = std::max(m < 64 ? int64_t{128} : 0, size()),
+                      k = pick(random, {128, 192, 260, 512, 1028, 2048}),
                       batch = pick(random, {1, 1, 2});
-        const bool turned = random() % 2 == 0;
+        const bool turned = random() % 2 == 0, a_turned = random() % 2 == 0;
         Product product;
         product.text =
-            str("tcc: 1\nname: product\ninputs:\n  a: {dtype: f32, shape: ", shape({batch, m, k}),
+            str("tcc: 1\nname: product\ninputs:\n  a: {dtype: f32, shape: ",
+                a_turned ? shape({batch, k, m}) : shape({batch, m, k}),
                 "}\n  b: {dtype: f32, shape: ", turned ? shape({n, k}) : shape({k, n}),
                 "}\n  c: {dtype: f32, shape: ", shape({batch, m, n}), "}\nnodes:\n",
-                turned ? "  - {out: p, op: linear, in: [a, b]}\n"
-                       : "  - {out: p, op: matmul, in: [a, b]}\n",
+                a_turned ? "  - {out: t, op: transpose, in: [a], dim0: 1, dim1: 2}\n" : "",
+                "  - {out: p, op: ", turned ? "linear" : "matmul", ", in: [", a_turned ? "t" : "a",
+                ", b]}\n",
                 random() % 2 ? "  - {out: y, op: add, in: [p, c]}\n"
                              : "  - {out: y, op: gelu, in: [p]}\n",
                 "outputs: [y]\n");

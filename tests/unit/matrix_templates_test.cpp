@@ -26,16 +26,25 @@ std::string linear(int64_t m, int64_t n, int64_t k, bool gelu) {
   return text + (gelu ? "outputs: [z]\n" : "outputs: [y]\n");
 }
 
-// 8-bit types: "a" is [m, k] and "b" [k, n], or where turned [k, m] and [n, k] in memory.
-std::string byte_product(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned,
-                         const char* a = "i8", const char* b = "i8", const char* out = "i32") {
+// "a" is [m, k] and "b" [k, n], or where turned [k, m] and [n, k] in memory.
+std::string turned_product(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned,
+                           const char* a, const char* b, const std::string& attributes) {
   std::string text = str("tcc: 1\nname: bytes\ninputs:\n  a: {dtype: ", a, ", shape: [",
                          a_turned ? k : m, ", ", a_turned ? m : k, "]}\n  b: {dtype: ", b,
                          ", shape: [", b_turned ? n : k, ", ", b_turned ? k : n, "]}\nnodes:\n");
   if (a_turned) text += "  - {out: at, op: transpose, in: [a], dim0: 0, dim1: 1}\n";
   if (b_turned) text += "  - {out: bt, op: transpose, in: [b], dim0: 0, dim1: 1}\n";
   return text + str("  - {out: y, op: matmul, in: [", a_turned ? "at" : "a", ", ",
-                    b_turned ? "bt" : "b", "], out_dtype: ", out, "}\noutputs: [y]\n");
+                    b_turned ? "bt" : "b", "]", attributes, "}\noutputs: [y]\n");
+}
+
+std::string byte_product(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned,
+                         const char* a = "i8", const char* b = "i8", const char* out = "i32") {
+  return turned_product(m, n, k, a_turned, b_turned, a, b, str(", out_dtype: ", out));
+}
+
+std::string f32_product(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned) {
+  return turned_product(m, n, k, a_turned, b_turned, "f32", "f32", "");
 }
 
 std::string f8_product(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned,
@@ -261,6 +270,10 @@ TEST(MatrixTemplates, ExactProductsOfF32StayOnFma) {
   EXPECT_EQ(template_of(text, sched::target_by_name("cuda:sm_80")), "contraction");
   EXPECT_EQ(template_of(of_f32(linear(4096, 4096, 4095, false)), target), "contraction")
       << "rows that start anywhere";
+  for (const bool b_turned : {false, true})
+    EXPECT_EQ(template_of(f32_product(4096, 4096, 4096, true, b_turned), target), "fma_sm90")
+        << "lines of rows";
+  EXPECT_EQ(template_of(f32_product(4095, 4096, 4096, true, true), target), "contraction");
   backends::CompileOptions options;
   options.binaries = false;
   options.matmul_precision = backends::MatmulPrecision::high;
@@ -344,11 +357,13 @@ TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
 
 TEST(MatrixTemplates, RandomConfigsOfExactF32CompileWithoutSpills) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
-  for (uint64_t seed = 1; seed <= 8; ++seed) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
     const test::RandomConfigs configs(seed);
     backends::CompileOptions options;
     options.configs = &configs;
-    const std::string text = of_f32(linear(4096, 4096, 4096, seed % 2 == 0));
+    const bool a_turned = seed % 4 < 2, b_turned = seed % 2 == 0;
+    const std::string text = seed > 8 ? of_f32(linear(4096, 4096, 4096, b_turned))
+                                      : f32_product(4096, 4096, 4096, a_turned, b_turned);
     const exec::Executable executable =
         backends::compile(parse_yaml_graph(text, "f32.yaml", "."), target, options);
     const exec::KernelBinary& kernel = executable.kernels.back();

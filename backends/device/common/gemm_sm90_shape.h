@@ -264,11 +264,10 @@ constexpr bool fits_registers(const GemmSm90& g) {
 constexpr bool is_shared(const GemmSm90& g, const Operand& x) {
   return is_copied(x.load) && (x.major_k || !in_pieces(g, x));
 }
-// f32 on FMA units: lanes read rows of A along k, and columns of B, or four neighbours of one k,
-// whose sums lie elsewhere than those that workgroups exchange.
+// f32 on FMA units: lanes read rows along k, or four neighbours of one k. Four neighbouring columns
+// are in four eights, which are stored together, and belong to one of the workgroups that share k.
 constexpr bool legal_fma(const GemmSm90& g) {
-  return g.product.a.major_k && !has_image(g) && !g.product.swapped && g.groups <= 2 &&
-         (g.product.b.major_k || (g.block_n % 32 == 0 && g.split_k == 1));
+  return !has_image(g) && g.groups <= 2 && (g.product.b.major_k || segments(g) % 4 == 0);
 }
 // Clusters share tiles that TMA copies, or k that is long enough for all of them.
 constexpr bool legal_cluster(const GemmSm90& g) {

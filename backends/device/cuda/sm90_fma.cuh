@@ -1,8 +1,8 @@
 // A warpgroup's products of f32 on FMA units, of the tiles that wgmma would read: rows of 128 bytes of k, swizzled by eights
 // of rows, or (not major_k) lines of 32 rows, swizzled by eights of k.
 //
-// A warp has 16 rows of every 64, like those of wgmma, and all columns. Eight lanes share four rows, and four lanes a column of
-// each eight. A lane's sums come by fours, too: those of its rows, in one column of an eight.
+// A warp has 16 rows of every 64, like those of wgmma, and all columns. Eight lanes share four rows (neighbours, of lines of
+// rows), and four lanes a column of each eight. A lane's sums come by fours, too: those of its rows, in one column of an eight.
 #include "sm90_pipeline.cuh"
 
 template <bool A_MAJOR_K, bool B_MAJOR_K, i32 COLUMNS_> struct FmaUnit {
@@ -10,11 +10,10 @@ template <bool A_MAJOR_K, bool B_MAJOR_K, i32 COLUMNS_> struct FmaUnit {
   static constexpr i32 COLUMNS = COLUMNS_, SUMS = COLUMNS / 2, EIGHTS = COLUMNS / 8;
   static constexpr bool a_major_k = A_MAJOR_K, b_major_k = B_MAJOR_K;
   static constexpr i32 AT_ONCE = EIGHTS % 4 == 0 ? 4 : EIGHTS % 2 == 0 ? 2 : 1;  // eights whose columns are loaded at once
-  static_assert(A_MAJOR_K, "rows of A are along k");
   static_assert(B_MAJOR_K || AT_ONCE == 4, "a lane reads four neighbouring columns");
 
   // The place of a lane's row among 16, and of its column of an eight; with lines of rows it has four neighbours.
-  __device__ __forceinline__ static i32 row(i32 lane, i32 i) { return i * 4 + lane / 8; }
+  __device__ __forceinline__ static i32 row(i32 lane, i32 i) { return A_MAJOR_K ? i * 4 + lane / 8 : lane / 8 * 4 + i; }
   __device__ __forceinline__ static i32 column(i32 lane, i32 eight) {
     return B_MAJOR_K ? eight * 8 + lane % 8 : eight / 4 * 32 + lane % 8 * 4 + eight % 4;
   }
@@ -45,24 +44,34 @@ TCC_FN void multiply_fma(f32 (&acc)[SLABS][Unit::SUMS], const u8* shared, u32 sh
       if constexpr (own) total[m][i] = 0;
     }
   const u32 lane_m = lane / 8, lane_n = lane % 8;
+  const u32 chunk_a = warp % 2 * 4 + lane_m;  // of a line of A: this lane's four rows
   i32 left = FOLD;
   bool first = true;
 #pragma unroll 1
   for (i32 k = k_begin; k < k_end; ++k) {
     stages.wait_until_full();
     const u8* const tile = shared + (stages.tile() - shared_at);
-    const u8* const tile_a = tile + offset_a + warp * (16 * 128) + lane_m * 128;
+    // A box of lines has the rows of two warps.
+    const u8* const tile_a = tile + offset_a + (Unit::a_major_k ? warp * (16 * 128) + lane_m * 128 : warp / 2 * 4096);
     const u8* const tile_b = tile + offset_b + (Unit::b_major_k ? lane_n * 128 : 0);
 #pragma unroll 2
     for (i32 c = 0; c < 8; ++c) {
-      // Four k of row r lie at place c ^ r % 8.
+      // Four k of row r lie at place c ^ r % 8, four rows r of k at place r / 4 ^ k % 8.
       const u32 at_a = ((c & 3) ^ lane_m) * 16, at_b = (c ^ lane_n) * 16;
       f32 a[SLABS][4][4];  // row, k
 #pragma unroll
       for (i32 m = 0; m < SLABS; ++m)
 #pragma unroll
-        for (i32 i = 0; i < 4; ++i)
-          load_four(tile_a + at_a + ((c & 4) ^ (i & 1) * 4) * 16 + i * 512 + m * 8192, a[m][i]);
+        for (i32 i = 0; i < 4; ++i) {
+          if constexpr (Unit::a_major_k) {
+            load_four(tile_a + at_a + ((c & 4) ^ (i & 1) * 4) * 16 + i * 512 + m * 8192, a[m][i]);
+          } else {
+            f32 v[4];
+            load_four(tile_a + (c * 4 + i) * 128 + (chunk_a ^ ((c & 1) * 4 + i)) * 16 + m * 8192, v);
+#pragma unroll
+            for (i32 r = 0; r < 4; ++r) a[m][r][i] = v[r];
+          }
+        }
 #pragma unroll
       for (i32 e = 0; e < Unit::EIGHTS; e += AT_ONCE) {
         f32 b[4][4];  // k, column
