@@ -59,6 +59,8 @@ const std::map<std::string_view, Shown>& shown_options() {
       {"dump-after", {"What the compiler does", "STAGE"}},
       {"dump-to", {"What the compiler does", "DIR"}},
       {"explain-fusion", {"What the compiler does"}},
+      {"package", {"Results", "FILE.tccpkg"}},
+      {"weights", {"Results", "FILE.safetensors"}},
       {"search", {"Search", "auto|exhaustive|random|staged|evolutionary"}},
       {"trials", {"Search", "N"}},
       {"budget", {"Search", "SECONDS"}},

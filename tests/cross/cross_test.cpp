@@ -80,7 +80,7 @@ class Cross : public ::testing::TestWithParam<std::string> {
   const backends::TemporaryFolder folder;
 };
 INSTANTIATE_TEST_SUITE_P(Systems, Cross, ::testing::Values("aarch64", "windows"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 TEST_P(Cross, LayersRun) {
   expect_same(
