@@ -32,7 +32,7 @@ outputs: [y, sr, one, sizes]
 }
 
 std::vector<Tensor> loaded(std::vector<std::string> named, std::string npz = "") {
-  return load_inputs(graph(), InputFiles({std::move(named), std::move(npz)}));
+  return load_inputs(graph(), InputFiles({std::move(named), std::move(npz), {}}));
 }
 
 TEST(GivenInputs, NumbersBecomeWhatTheInputIs) {
@@ -87,7 +87,7 @@ TEST_F(NpzOfInputs, KeysThatNameNoInputAreRefused) {
 
 TEST_F(NpzOfInputs, WhatIsDrawnIsSaidWhereSomethingIsGiven) {
   const auto said = [&](std::vector<std::string> named, std::string npz) {
-    const InputFiles files({std::move(named), std::move(npz)});
+    const InputFiles files({std::move(named), std::move(npz), {}});
     ::testing::internal::CaptureStderr();
     say_drawn_inputs("tcc-test", graph(), files);
     return ::testing::internal::GetCapturedStderr();
