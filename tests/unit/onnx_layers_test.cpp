@@ -53,7 +53,7 @@ TEST(OnnxGivenNumbers, MayDecideShapes) {
       .node("Reshape", {"x", "shape"}, {"r"})
       .node("Mul", {"r", "scale"}, {"y"})
       .output("y");
-  const tools::InputFiles files({{"shape=3,4", "scale=2"}, ""});
+  const tools::InputFiles files({{"shape=3,4", "scale=2"}, "", {}});
   const ir::Graph graph = model.import({.inputs = &files});
   EXPECT_EQ(ir::const_shape(*graph.outputs[0]), (std::vector<int64_t>{3, 4}));
   const std::vector<Tensor> inputs = tools::load_inputs(graph.bind({}), files);
