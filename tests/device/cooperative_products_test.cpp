@@ -99,9 +99,6 @@ void check_open(const DrawOpen& draw) {
 TEST(CooperativeProducts, OfOpenRowsAndBatchesAgreeWithTheReference) {
   check_open(draw_open_product);
 }
-TEST(CooperativeProducts, OpenConvolutionsAgreeWithTheReference) {
-  check_open(draw_open_convolution);
-}
 
 }  // namespace
 }  // namespace tcc::test

@@ -166,7 +166,7 @@ TEST_F(PackagePrograms, WeightsMayStayInAFile) {
   ASSERT_EQ(run("tcc-run", "small.yaml --device null --emit out").code, 0);
   write_file_atomic(path("by_file.yaml"),
                     "tcc: 1\nname: by_file\ninputs: {x: {dtype: f32, shape: [4, 4]}}\n"
-                    "weights: {w: {file: affine.safetensors}}\n"
+                    "weights: {w: {file: affine.safetensors, key: w}}\n"
                     "nodes: [{out: y, op: add, in: [x, w]}]\noutputs: [y]\n");
   fs::copy(testing::source_dir() / "tests/data/packages/affine.safetensors", folder_);
   const std::string compile =
