@@ -130,7 +130,8 @@ exec::StandaloneKernel compile_test_kernel(const Device& device, TestKernel kern
 void DeviceTest::SetUp() {
   messages_before_ = vulkan::validation_message_count();
   device = test_device(GetParam());
-  if (const std::string why = backends::backend_for(device->target().api).compiler_missing(); !why.empty())
+  if (const std::string why = backends::backend_for(device->target().api).compiler_missing();
+      !why.empty())
     GTEST_SKIP() << why;
   stream = device->create_stream();
 }

@@ -81,7 +81,6 @@ TEST(CooperativeProducts, ConvolutionsAgreeWithTheReference) {
   check(DType::f16, DType::f16, DType::f32, kMatrices, of_type("f16", float_convolution));
 }
 
-
 // Sizes of rows and batches come at run time.
 void check_open(const DrawOpen& draw) {
   const std::shared_ptr<runtime::Device> device = device_for(DType::f16, DType::f16, DType::f32);
