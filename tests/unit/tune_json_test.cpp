@@ -83,11 +83,11 @@ TEST_F(TuneJsonTest, VerifyComparesWithWhatARecordShadows) {
   const auto change = [&](const char* folder, const std::string& value) {
     const fs::path file = folder_ / folder / "null.contraction.yaml";
     const std::string text =
-        std::regex_replace(read_file(file), std::regex("block_n: [0-9]+"), "block_n: " + value);
+        std::regex_replace(read_file(file), std::regex("slices: [0-9]+"), "slices: " + value);
     write_file_atomic(file, text);
   };
-  change("below", "32");
-  change("tuned", "64");
+  change("below", "1");
+  change("tuned", "2");
   const std::string paths = "--tuning '" + (folder_ / "below").string() + "' --tuning " + tuned();
   const json both = json::parse(output("verify", model + paths));
   ASSERT_EQ(both["records"].size(), 3u);
