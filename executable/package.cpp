@@ -47,7 +47,7 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
-// What the manifest says, and where it is in memory.
+// The manifest's facts, and where it is in memory.
 struct Package::Contents {
   struct Weight {
     std::string name;  // for people

@@ -161,7 +161,7 @@ class Context {
   const exec::Sizes& sizes() const { return plan().sizes; }
   // The program that runs at these sizes, perhaps a variant: steps are numbered as its are.
   const Program& program_at_hand() const { return *plan().program; }
-  // What the steps use of the arena at these sizes.
+  // The part of the arena that the steps use at these sizes.
   int64_t arena_bytes() const {
     return plan().memory.sizes.of(plan().program->executable().arena_bytes);
   }

@@ -1,4 +1,4 @@
-// What differs between operating systems, in one place: support/system_posix.cpp or
+// The differences between operating systems, in one place: support/system_posix.cpp or
 // support/system_windows.cpp is compiled. Everything else of the runtime is standard C++.
 #pragma once
 

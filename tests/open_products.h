@@ -36,7 +36,7 @@ inline OpenProduct draw_open_product(std::mt19937_64& random) {
   const auto dims = [](const std::string& a, const std::string& b, const std::string& c) {
     return "[" + a + ", " + b + ", " + c + "]";
   };
-  // Of columns and sums that are rows, too, or their sizes.
+  // Columns and sums may be rows, too, or have sizes of their own.
   const int64_t shared = rows_open ? pick({0, 0, 0, 1, 2}) : 0;
   product.multiple = pick({1, 1, 8});
   const std::string columns = shared == 1 ? "M" : std::to_string(n),

@@ -1,4 +1,4 @@
-// What tcc-compile puts into a package.
+// The contents that tcc-compile puts into a package.
 #pragma once
 
 #include <filesystem>

@@ -31,8 +31,8 @@ bool is_of_sizes(const SymInt& value) {
   return !found;
 }
 
-// What the offset grows by with an axis of a loop, an expression of sizes alone; nothing where it is
-// not the same everywhere, or negative.
+// Returns how much the offset grows with an axis of a loop, an expression of sizes alone; nothing
+// where it is not the same everywhere, or negative.
 std::optional<SymInt> stride_along(const SymInt& offset, const SymInt& axis) {
   if (axis.is_const()) return 0;
   const SymInt stride = offset.substitute(axis, 1) - offset.substitute(axis, 0);
@@ -66,7 +66,7 @@ std::optional<std::vector<SymInt>> batch_strides(const SymInt& offset, const Axe
   return strides;
 }
 
-// What is left of an offset without the parts that move with the axes.
+// Returns an offset without the parts that move with the axes.
 SymInt without(SymInt offset, const Axes& axes, std::span<const SymInt> strides) {
   for (size_t i = 0; i < strides.size(); ++i) offset = offset - axes.atoms[i] * strides[i];
   return offset;
@@ -217,8 +217,7 @@ std::optional<OperandView> operand_view(const Region& region, const ContractionP
   OperandView view;
   view.buffer = value->buffer;
   view.dtype = value->stored;
-  view.offset =
-      without(offset - free.flat * *free_stride - k.flat * *k_stride, batch, *strides);
+  view.offset = without(offset - free.flat * *free_stride - k.flat * *k_stride, batch, *strides);
   if (!is_of_sizes(view.offset) || view.offset.range().lo < 0) return std::nullopt;
   view.free_stride = *free_stride;
   view.k_stride = *k_stride;

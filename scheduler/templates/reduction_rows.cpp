@@ -139,11 +139,11 @@ int64_t ReductionRows::together() const {
 
 Block ReductionRows::in_pieces(int64_t step,
                                const std::function<Block(const SymInt&, int64_t)>& piece) const {
-  const SymInt whole = floordiv(groups_, row_threads_ * step), number = SymInt::axis("piece", whole),
-               rest = iterations_ - whole * step;
+  const SymInt whole = floordiv(groups_, row_threads_ * step),
+               number = SymInt::axis("piece", whole), rest = iterations_ - whole * step;
   Block block;
   if (!whole.is(0)) block.push_back(loop(number, piece(number * step, step)));
-  // Of an open row there may be any rest; vectors beyond its end are left out.
+  // An open row may leave any rest; vectors beyond its end are left out.
   const int64_t last = rest.is_const() ? rest.value() : step;
   if (last > 0) block.push_back(loop(SymInt::axis("last", 1), piece(whole * step, last)));
   return block;

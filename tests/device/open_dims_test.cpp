@@ -203,7 +203,7 @@ TEST_P(OpenDimsTest, ProductsOfColumnsAndSums) {
   expect_right();
 }
 
-// What estimates take is no bound: long sums are as exact as at one size.
+// A size that estimates take is no bound: long sums are as exact as at one size.
 TEST_P(OpenDimsTest, LongSumsAreFolded) {
   compile(
       "inputs: {x: {dtype: f32, shape: [3, B, 40]}, w: {dtype: f32, shape: [B, 40, 9]}}\n"

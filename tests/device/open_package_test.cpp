@@ -72,7 +72,7 @@ TEST_P(PackageTest, TheBestOfThoseThatFitIsTaken) {
   EXPECT_EQ(choose_part(written({compiled(), similar}), *device).part, 0u);
   EXPECT_EQ(choose_part(written({similar}), *device).part, 0u) << "its target has another name";
   if (!runs_kernels()) return;
-  // What does not fit is not taken, however near it is.
+  // A part that does not fit is not taken, however near it is.
   exec::Executable large = compiled();
   large.kernels.at(0).workgroup = 1 << 16;
   EXPECT_EQ(choose_part(written({large, similar}), *device).part, 1u);

@@ -64,7 +64,7 @@ class OpenGraph {
     weights_ += "  " + name + ": {dtype: f32, shape: " + text_of(dims) + ", init: {normal: 0.3}}\n";
     return name;
   }
-  // Of the last value, or of any.
+  // Picks the last value, or any.
   Value pick() {
     return random_.chance(60)
                ? values_.back()
@@ -192,7 +192,7 @@ void check(uint64_t seed, const backends::CompileOptions& asked) {
   try {
     const ir::Graph graph = parse_yaml_graph(text, "open.yaml", ".");
     backends::CompileOptions options = asked;
-    // What is known of sizes: nothing, or bounds.
+    // Sizes have no facts, or bounds.
     for (const auto& [dim, most] : {std::pair{"B", 16}, {"S", 128}})
       options.open_dims[dim] =
           random.chance(50) ? ir::SizeRange() : ir::SizeRange{.least = 1, .most = most};

@@ -160,7 +160,7 @@ TEST(CostModelTest, FirstTilesAndSumsOfPeersAreWaitedFor) {
   EXPECT_NEAR(predicted_seconds(cost, target) - all_ahead, 2 * sent, 1e-9);
 }
 
-// Of linear layers that an H200 has run: each pair's first tile was faster by a fifth and more.
+// Linear layers that an H200 has run: each pair's first tile was faster by a fifth and more.
 TEST(CostModelTest, FmaTilesAreInTheOrderThatWasMeasured) {
   const sched::Target target = test_target("cuda:sm_90a");
   struct Pair {

@@ -88,7 +88,7 @@ TEST_F(OutputFilesTest, OpenDimsAreExpressionsAndVariantsAreFolders) {
   EXPECT_TRUE(fs::exists(folder_ / "B=32" / "manifest.json"));
   ASSERT_EQ(compile(open).code, 0);
   EXPECT_FALSE(fs::exists(folder_ / "B=16"));
-  // What a manifest calls a variant may be anything.
+  // A manifest may call a variant anything.
   fs::create_directories(folder_ / "kept");
   write_file_atomic(folder_ / "kept" / "manifest.json", "{\"tcc_manifest\": 1}");
   write_file_atomic(folder_ / "manifest.json",

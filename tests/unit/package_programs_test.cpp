@@ -210,7 +210,7 @@ TEST_F(PackagePrograms, OptionsThatDoNotFitAreRefused) {
   }
 }
 
-// What a program that runs packages brings along.
+// A program that runs packages brings little along.
 TEST_F(PackagePrograms, TheRuntimeIsSmallAndNeedsNoCompiler) {
 #ifdef TCC_SANITIZE
   GTEST_SKIP() << "a sanitizer's library is larger";

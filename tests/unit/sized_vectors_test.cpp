@@ -1,4 +1,4 @@
-// What is known of a size decides how wide kernels read.
+// The facts about a size decide how wide kernels read.
 #include <algorithm>
 
 #include <gtest/gtest.h>

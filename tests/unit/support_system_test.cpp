@@ -1,5 +1,5 @@
-// What each operating system does in its own way, and loops on plain threads. Nothing here is of
-// one system: builds for others (./dev cross) run these tests, too.
+// Things that each operating system does in its own way, and loops on plain threads. Nothing here
+// is of one system: builds for others (./dev cross) run these tests, too.
 #include "support/system.h"
 
 #include <gtest/gtest.h>
