@@ -96,10 +96,15 @@ std::string Region::name() const {
 
 std::set<std::string> open_dims(const Region& region) {
   std::set<std::string> found;
-  for (const ir::Node* node : region.nodes)
+  for (const ir::Node* node : region.nodes) {
     for (const auto* values : {&node->inputs, &node->outputs})
       for (const ir::Value* value : *values)
         if (value) found.merge(ir::open_dims(value->shape()));
+    // A size may be an attribute alone, as that of size_value.
+    for (const auto& [key, attr] : node->attrs)
+      if (const auto* sizes = std::get_if<std::vector<SymInt>>(&attr))
+        found.merge(ir::open_dims(*sizes));
+  }
   return found;
 }
 
