@@ -49,8 +49,7 @@ ir::Graph products() {
       "g.yaml", ".");
 }
 
-void expect_on_units(const sched::Target& target, const std::string& template_name,
-                     bool binaries) {
+void expect_on_units(const sched::Target& target, const std::string& template_name, bool binaries) {
   for (uint64_t seed = 0; seed <= 12; ++seed) {
     SCOPED_TRACE(str(template_name, ", seed ", seed));
     const test::RandomConfigs configs(seed);
@@ -64,8 +63,7 @@ void expect_on_units(const sched::Target& target, const std::string& template_na
       EXPECT_EQ(kernel.template_name, template_name);
     for (const exec::KernelLaunch* launch : exec::launches(executable)) {
       EXPECT_FALSE(launch->grid[0].is_const() && launch->grid[1].is_const());
-      for (const exec::TensorMap& map : launch->maps)
-        EXPECT_LE(map.dims.size(), 3u) << map.name;
+      for (const exec::TensorMap& map : launch->maps) EXPECT_LE(map.dims.size(), 3u) << map.name;
     }
     // Nothing is launched where there are no rows; a map would have no elements.
     for (const int64_t size : {0, 1, 7, 1000}) exec::check(executable, {{{"B", size}}});
@@ -78,8 +76,9 @@ TEST(OpenProducts, AreOnMatrixUnitsOfCuda) {
   expect_on_units(sched::target_by_name("cuda:sm_90a"), "gemm_sm90", binaries);
 }
 
-// Columns and sums of B, whose lines have the alignment of one element, or of whole vectors.
-TEST(OpenProducts, OfColumnsAndSumsAreOnMatrixUnitsOfCuda) {
+// Columns and sums of B. Matrix units take a sum whose lines are whole vectors; a sum that may end
+// inside one is left to contraction.
+TEST(OpenProducts, OfColumnsAndWholeSumsAreOnMatrixUnitsOfCuda) {
   const ir::Graph graph = parse_yaml_graph(
       "tcc: 1\nname: g\ndims: {B: 256}\n"
       "inputs: {q: {dtype: bf16, shape: [B, 64]}, k: {dtype: bf16, shape: [B, 64]},\n"
@@ -92,20 +91,25 @@ TEST(OpenProducts, OfColumnsAndSumsAreOnMatrixUnitsOfCuda) {
       "g.yaml", ".");
   for (const auto& [target, template_name] :
        {std::pair{"cuda:sm_80", "gemm_sm80"}, {"cuda:sm_90a", "gemm_sm90"}})
-    for (uint64_t seed = 0; seed <= 8; ++seed) {
-      SCOPED_TRACE(str(target, ", seed ", seed));
-      const test::RandomConfigs configs(seed);
-      CompileOptions options;
-      options.open_dims = {{"B", {}}};
-      options.binaries = nvrtc_missing().empty();
-      if (seed > 0) options.configs = &configs;
-      const exec::Executable executable =
-          compile(graph, sched::target_by_name(target), options);
-      ASSERT_EQ(executable.kernels.size(), 3u);
-      for (const exec::KernelBinary& kernel : executable.kernels)
-        EXPECT_EQ(kernel.template_name, template_name);
-      for (const int64_t size : {0, 1, 7, 1000}) exec::check(executable, {{{"B", size}}});
-    }
+    for (const bool whole : {false, true})
+      for (uint64_t seed = 0; seed <= 8; ++seed) {
+        SCOPED_TRACE(str(target, whole ? ", multiples of 8" : "", ", seed ", seed));
+        const test::RandomConfigs configs(seed);
+        CompileOptions options;
+        options.open_dims = {{"B", whole ? ir::SizeRange{0, 1 << 20, 8} : ir::SizeRange{}}};
+        options.binaries = nvrtc_missing().empty();
+        if (seed > 0) options.configs = &configs;
+        const exec::Executable executable = compile(graph, sched::target_by_name(target), options);
+        std::multiset<std::string> used;
+        for (const exec::KernelBinary& kernel : executable.kernels)
+          used.insert(kernel.template_name);
+        using Names = std::multiset<std::string>;
+        EXPECT_EQ(used, whole ? Names({template_name, template_name, template_name})
+                              : Names({template_name, "contraction", "contraction"}));
+        const exec::OpenDim& dim = executable.dims.at(0);
+        for (const int64_t count : {0, 1, 7, 125})
+          exec::check(executable, {{{dim.symbol(), count}}});
+      }
 }
 
 // Device sources count rows in 32 bits.
