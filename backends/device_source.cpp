@@ -1,11 +1,13 @@
 #include "backends/device_source.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
-#include <sstream>
+#include <string>
+#include <string_view>
 
 #include "support/error.h"
 
@@ -24,19 +26,20 @@ std::string_view folder_of(std::string_view path) { return path.substr(0, path.r
 void append_resolved(std::string_view text, std::string_view folder,
                      std::set<std::string>& included, std::string& result) {
   constexpr std::string_view kInclude = "#include \"", kRoot = "backends/device/";
-  std::istringstream lines{std::string(text)};
-  std::string line;
-  while (std::getline(lines, line)) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
     if (line == "#pragma once") continue;
     if (!line.starts_with(kInclude)) {
-      result += line + "\n";
+      result.append(line).push_back('\n');
       continue;
     }
-    const std::string name = line.substr(kInclude.size(), line.rfind('"') - kInclude.size());
+    const std::string_view name = line.substr(kInclude.size(), line.rfind('"') - kInclude.size());
     const std::string path =
         name.starts_with(kRoot)
-            ? name.substr(kRoot.size())
-            : std::filesystem::path(std::string(folder) + name).lexically_normal().generic_string();
+            ? std::string(name.substr(kRoot.size()))
+            : std::filesystem::path(str(folder, name)).lexically_normal().generic_string();
     if (included.insert(path).second)
       append_resolved(device_source(path), folder_of(path), included, result);
   }

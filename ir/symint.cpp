@@ -55,6 +55,7 @@ bool any_division(std::span<const Term> terms) {
 SymInt scale(const SymInt& value, int64_t factor) {
   if (factor == 0) return 0;
   if (factor == 1) return value;
+  if (value.is_const()) return symint::mul_or_throw(value.constant(), factor);
   std::vector<Term> terms(value.terms().begin(), value.terms().end());
   for (Term& term : terms) term.coefficient = symint::mul_or_throw(term.coefficient, factor);
   return SymIntAccess::from_canonical(symint::mul_or_throw(value.constant(), factor),

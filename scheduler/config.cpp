@@ -22,7 +22,7 @@ bool visit_from(const ConfigSpace& space, size_t depth, Config& config,
                 const std::function<bool(const Config&)>& visit) {
   if (depth == space.parameters.size()) {
     for (const auto& constraint : space.constraints)
-      if (!constraint.holds(config)) return true;
+      if (!constraint.against(config).empty()) return true;
     return visit(config);
   }
   for (int64_t value : space.parameters[depth].values) {
@@ -54,6 +54,11 @@ uint64_t Config::hash() const {
   return hash;
 }
 
+ConfigSpace::Constraint::Constraint(std::string reason, std::function<bool(const Config&)> holds)
+    : against([reason = std::move(reason), holds = std::move(holds)](const Config& config) {
+        return holds(config) ? "" : reason;
+      }) {}
+
 std::string ConfigSpace::violation(const Config& config) const {
   for (const Parameter& parameter : parameters) {
     const auto found = config.values().find(parameter.name);
@@ -66,7 +71,7 @@ std::string ConfigSpace::violation(const Config& config) const {
       if (std::ranges::find(parameters, name, &Parameter::name) == parameters.end())
         return "unknown parameter '" + name + "'";
   for (const auto& constraint : constraints)
-    if (!constraint.holds(config)) return constraint.reason;
+    if (std::string reason = constraint.against(config); !reason.empty()) return reason;
   return "";
 }
 

@@ -37,10 +37,15 @@ struct Parameter {
 // A template declares its space beside the code that reads the config.
 struct ConfigSpace {
   std::vector<Parameter> parameters;
-  // Each returns whether the config is legal; `reason` names the constraint in messages.
   struct Constraint {
-    std::string reason;
-    std::function<bool(const Config&)> holds;
+    // Legal configs are those for which `holds` is true; `reason` names the constraint in messages.
+    Constraint(std::string reason, std::function<bool(const Config&)> holds);
+    // Several constraints that share what they compute from a config: returns "" for legal ones,
+    // otherwise the reason.
+    explicit Constraint(std::function<std::string(const Config&)> reason_against)
+        : against(std::move(reason_against)) {}
+
+    std::function<std::string(const Config&)> against;
   };
   std::vector<Constraint> constraints;
 

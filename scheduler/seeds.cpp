@@ -1,6 +1,7 @@
 #include "scheduler/seeds.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <queue>
 #include <unordered_map>
@@ -15,14 +16,26 @@ namespace {
 using ir::Node;
 using ir::OpKind;
 
-double default_seconds(const Candidate& candidate) {
-  return candidate.estimate(candidate.default_config());
-}
+// Predicted seconds of candidates with their default configs. Layers repeat: a kernel is asked
+// once.
+class DefaultSeconds {
+ public:
+  double of(const Candidate& candidate) {
+    const auto [entry, is_new] = known_.try_emplace(
+        str(candidate.kernel_template().name(), " ", signature(candidate.region())));
+    if (is_new) entry->second = candidate.estimate(candidate.default_config());
+    return entry->second;
+  }
+
+ private:
+  std::map<std::string, double> known_;
+};
 
 // Predicts the seconds of the seed's nodes in kernels of their own: one for each product, one for
 // the rest where a template takes it, which counts nothing otherwise. Nothing where a product has
 // no kernel of its own.
-std::optional<double> seconds_apart(const FusionGroups& groups, const Unit& seed) {
+std::optional<double> seconds_apart(const FusionGroups& groups, const Unit& seed,
+                                    DefaultSeconds& default_seconds) {
   double seconds = 0;
   Unit rest;
   for (const Node* node : seed) {
@@ -32,16 +45,16 @@ std::optional<double> seconds_apart(const FusionGroups& groups, const Unit& seed
     }
     const Match& product = groups.match({node});
     if (!product) return std::nullopt;
-    seconds += default_seconds(**product);
+    seconds += default_seconds.of(**product);
   }
   if (rest.empty()) return seconds;
   const Match& between = groups.match(rest);
-  return between ? seconds + default_seconds(**between) : seconds;
+  return between ? seconds + default_seconds.of(**between) : seconds;
 }
 
 // Why the nodes are not one region, or "".
 std::string against(const FusionGroups& groups, const Target& target, const Template& by,
-                    const Unit& seed) {
+                    const Unit& seed, DefaultSeconds& default_seconds) {
   const Match& match = groups.match(seed);
   if (!match) {
     const Region region = groups.region(seed);
@@ -49,8 +62,8 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
     const Match own = by.match(region, target);
     return own ? match.reason() : own.reason();
   }
-  const std::optional<double> apart = seconds_apart(groups, seed);
-  const double together = default_seconds(**match);
+  const std::optional<double> apart = seconds_apart(groups, seed, default_seconds);
+  const double together = default_seconds.of(**match);
   if (!apart || together <= *apart) return "";
   const auto microseconds = [](double seconds) {
     return static_cast<int64_t>(seconds * 1e6 + 0.5);
@@ -133,13 +146,15 @@ std::vector<Unit> accepted_seeds(const FusionGroups& groups, const Target& targe
                                  const SeedRefused& refused) {
   std::vector<Unit> accepted;
   std::set<const Node*> taken;
+  DefaultSeconds default_seconds;
   for (const Template* by : templates()) {
     for (Unit seed : by->seeds(groups.graph(), target)) {
       std::erase_if(seed, [&](const Node* node) { return groups.is_light(node); });
       // Templates of higher specificity come first, and a node is in one region.
       if (std::ranges::any_of(seed, [&](const Node* node) { return taken.contains(node); }))
         continue;
-      if (const std::string reason = against(groups, target, *by, seed); !reason.empty()) {
+      if (const std::string reason = against(groups, target, *by, seed, default_seconds);
+          !reason.empty()) {
         if (refused) refused(seed, reason);
         continue;
       }

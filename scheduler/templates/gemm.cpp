@@ -168,6 +168,7 @@ OrRefusal<Gemm> plan_exact_gemm(const Region& region) {
 GemmShape::GemmShape(const Gemm& gemm, const Config& config)
     : block_m(config["block_m"]),
       block_n(config["block_n"]),
+      band(config["band"]),
       swapped(config["swapped"] != 0),
       side(gemm.sides(swapped)),
       computed(!kernels::is_copied(side.a.load) || !kernels::is_copied(side.b.load)),
@@ -221,9 +222,11 @@ Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& 
     // Among bands that read the same, the smallest one: neighbours write whole rows of the result.
     std::optional<Config> banded;
     int64_t fewest = 0;
+    config.set("band", 1);  // what is not legal in it is in none
+    if (!space.violation(config).empty()) return;
     for (const int64_t band : {8, 4, 2, 1}) {
       config.set("band", band);
-      if (!space.violation(config).empty()) continue;
+      if (band > 1 && !space.violation(config).empty()) continue;
       const int64_t read = reads(config);
       if (banded && read > fewest) continue;
       banded = config;

@@ -48,6 +48,7 @@ OrRefusal<Gemm> plan_exact_gemm(const Region& region);
 struct GemmShape {
   GemmShape(const Gemm& gemm, const Config& config);
   int64_t block_m, block_n;  // of a workgroup's tile, on the kernel's sides
+  int64_t band;              // tiles along m that neighbouring workgroups take in turn
   bool swapped;
   Gemm::Sides side;  // of the gemm, which must outlive this
   bool computed;     // threads load an operand, through registers

@@ -94,16 +94,17 @@ class GemmTemplate : public Template {
       space.parameters = outline_.parameters(*gemm_);
       space.parameters.push_back(
           {"swapped", {0, 1}, "whether the tile's rows are the result's columns"});
-      for (Constraint& own : outline_.constraints(this->target()))
-        space.constraints.push_back(
-            {std::move(own.reason),
-             [gemm = gemm_, holds = std::move(own.holds)](const Config& config) {
-               return holds(Shape(*gemm, config));
-             }});
-      space.constraints.push_back(
-          {"no more rows in a band than there are", [gemm = gemm_](const Config& config) {
-             return config["band"] == 1 || config["band"] < 2 * Shape(*gemm, config).tiles_m;
-           }});
+      std::vector<Constraint> all = outline_.constraints(this->target());
+      all.push_back({"no more rows in a band than there are", [](const Shape& shape) {
+                       return shape.band == 1 || shape.band < 2 * shape.tiles_m;
+                     }});
+      space.constraints.push_back(ConfigSpace::Constraint(
+          [gemm = gemm_, all = std::move(all)](const Config& config) -> std::string {
+            const Shape shape(*gemm, config);
+            for (const Constraint& one : all)
+              if (!one.holds(shape)) return one.reason;
+            return "";
+          }));
       return space;
     }
 
