@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "scheduler/cost.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/rule_space.h"
 #include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -24,11 +24,11 @@ int64_t vectors_at_once(const Target& target) { return target.serial_workgroups 
 // A config's values.
 struct AttentionValues {
   int64_t block_q, block_k, block_d, thread_q, thread_k, parts;
-};
 
-AttentionValues values_of(const Config& c) {
-  return {c["block_q"], c["block_k"], c["block_d"], c["thread_q"], c["thread_k"], c["split_keys"]};
-}
+  bool are_whole() const {
+    return block_q >= thread_q && block_k >= thread_k && block_k >= block_d;
+  }
+};
 
 // The sizes that follow from them.
 struct AttentionShape : AttentionValues {
@@ -38,12 +38,11 @@ struct AttentionShape : AttentionValues {
         segment(plan.v.depths % 4 == 0   ? 4
                 : plan.v.depths % 2 == 0 ? 2
                                          : 1),
-        columns(row_threads == 0 ? 0 : ceil_div(plan.v.depths, segment * row_threads) * segment),
+        columns(ceil_div(plan.v.depths, segment * row_threads) * segment),
         depth(round_up(plan.q.depths, block_d)),
         depth_v(round_up(columns * row_threads, plan.v.vector)),
         tiles_q(ceil_div(plan.queries, block_q)) {}
 
-  bool is_whole() const { return block_q >= thread_q && block_k >= thread_k && block_k >= block_d; }
   int64_t threads() const { return block_q / thread_q * row_threads; }
   // Tiles of the queries, of keys or values, of weights, and one number for each thread of a row.
   int64_t shared_bytes() const {
@@ -65,109 +64,75 @@ struct AttentionShape : AttentionValues {
   int64_t tiles_q;
 };
 
-struct AttentionRule {
-  const char* reason;
-  bool (*holds)(const AttentionShape&, const AttentionPlan&, const Target&);
+struct AttentionCase {
+  using Values = AttentionValues;
+  using Shape = AttentionShape;
+  Values values() const { return {}; }
+  Shape shape(const Values& values) const { return {plan, values}; }
+
+  AttentionPlan plan;
+  Target target;
 };
 
-// Later ones rely on those before.
-constexpr AttentionRule kRules[] = {
+constexpr Rule<AttentionValues, AttentionCase> kValueRules[] = {
     {"blocks are made of whole parts",
-     [](const auto& s, const auto&, const auto&) { return s.is_whole(); }},
+     [](const auto& values, const auto&) { return values.are_whole(); }},
+};
+constexpr Rule<AttentionShape, AttentionCase> kRules[] = {
     {"a workgroup has 16 to 512 threads, and no more than the device allows",
-     [](const auto& s, const auto&, const auto& target) {
-       return s.threads() >= 16 && s.threads() <= std::min(512, target.max_workgroup_size);
+     [](const auto& s, const auto& of) {
+       return s.threads() >= 16 && s.threads() <= std::min(512, of.target.max_workgroup_size);
      }},
     {"the tiles fit into shared memory",
-     [](const auto& s, const auto&, const auto& target) {
-       return s.shared_bytes() <= target.static_shared_bytes();
+     [](const auto& s, const auto& of) {
+       return s.shared_bytes() <= of.target.static_shared_bytes();
      }},
     {"a thread's results fit into registers",
-     [](const auto& s, const auto&, const auto&) { return s.registers() <= 250; }},
+     [](const auto& s, const auto&) { return s.registers() <= 250; }},
     {"keys are split into parts of two tiles or more, where queries leave units idle",
-     [](const auto& s, const auto& plan, const auto& target) {
-       return s.parts == 1 || (!plan.is_open() && s.parts * 2 * s.block_k <= plan.keys &&
-                               plan.batches() * s.tiles_q * s.parts <= 8 * target.compute_units);
+     [](const auto& s, const auto& of) {
+       return s.parts == 1 ||
+              (!of.plan.is_open() && s.parts * 2 * s.block_k <= of.plan.keys &&
+               of.plan.batches() * s.tiles_q * s.parts <= 8 * of.target.compute_units);
      }},
     {"loops are as short as the device allows",
-     [](const auto& s, const auto& plan, const auto& target) {
-       return target.max_loop_iterations == 0 || s.iterations(plan, plan.keys).value() <= target.max_loop_iterations;
+     [](const auto& s, const auto& of) {
+       return of.target.max_loop_iterations == 0 ||
+              s.iterations(of.plan, of.plan.keys).value() <= of.target.max_loop_iterations;
      }},
 };
 
-const std::vector<Parameter>& attention_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"block_q", {4, 8, 16, 32, 64, 128}, "queries of a workgroup"},
-      {"block_k", {8, 16, 32, 64, 128}, "keys of a tile"},
-      {"block_d", {8, 16, 32}, "depths of keys, and keys of values, that are staged at once"},
-      {"thread_q", {1, 2, 4, 8}, "queries of a thread"},
-      {"thread_k", {1, 2, 4, 8}, "keys of a thread"},
-      {"split_keys", {1, 2, 4, 8, 16, 32, 64}, "workgroups that share the keys of a query"},
-  };
-  return parameters;
+using AttentionRules = RuleSpace<AttentionCase>;
+
+AttentionRules rules_of(AttentionPlan plan, const Target& target) {
+  using V = AttentionValues;
+  return {std::make_shared<const AttentionCase>(std::move(plan), target),
+          {{"block_q", {4, 8, 16, 32, 64, 128}, "queries of a workgroup", &V::block_q},
+           {"block_k", {8, 16, 32, 64, 128}, "keys of a tile", &V::block_k},
+           {"block_d",
+            {8, 16, 32},
+            "depths of keys, and keys of values, that are staged at once",
+            &V::block_d},
+           {"thread_q", {1, 2, 4, 8}, "queries of a thread", &V::thread_q},
+           {"thread_k", {1, 2, 4, 8}, "keys of a thread", &V::thread_k},
+           {"split_keys",
+            {1, 2, 4, 8, 16, 32, 64},
+            "workgroups that share the keys of a query",
+            &V::parts}},
+          kValueRules,
+          kRules};
 }
 
-// Calls `visit` with every legal shape, without the detour through configs.
-void each_shape(const AttentionPlan& plan, const Target& target,
-                const std::function<void(const AttentionShape&)>& visit) {
-  const auto& of = attention_parameters();
-  for (const int64_t block_q : of[0].values)
-    for (const int64_t block_k : of[1].values)
-      for (const int64_t block_d : of[2].values)
-        for (const int64_t thread_q : of[3].values)
-          for (const int64_t thread_k : of[4].values)
-            for (const int64_t parts : of[5].values) {
-              const AttentionShape s(plan, {block_q, block_k, block_d, thread_q, thread_k, parts});
-              if (std::ranges::all_of(
-                      kRules, [&](const auto& rule) { return rule.holds(s, plan, target); }))
-                visit(s);
-            }
-}
-
-class FmaAttention : public Candidate {
+class FmaAttention : public RuledCandidate<AttentionCase> {
  public:
-  FmaAttention(const Template& by, const Region& region, const Target& target, AttentionPlan plan)
-      : Candidate(by, region, target),
-        plan_(std::make_shared<const AttentionPlan>(std::move(plan))) {}
+  using RuledCandidate::RuledCandidate;
 
-  std::vector<LayoutWish> order_wishes() const override { return wishes_of_rows(region(), *plan_); }
+  std::vector<LayoutWish> order_wishes() const override { return wishes_of_rows(region(), plan()); }
 
  private:
-  ConfigSpace make_space() const override {
-    ConfigSpace space;
-    space.parameters = attention_parameters();
-    for (const AttentionRule& rule : kRules)
-      space.constraints.push_back(
-          {rule.reason, [&rule, plan = plan_, target = target()](const Config& c) {
-             return rule.holds(AttentionShape(*plan, values_of(c)), *plan, target);
-           }});
-    return space;
-  }
+  const AttentionPlan& plan() const { return rules().of().plan; }
 
-  // The fastest by the cost model, which is quick.
-  Config make_default_config() const override {
-    const auto seconds_of = shape_model();
-    std::optional<AttentionValues> best;
-    double best_seconds = 0;
-    each_shape(*plan_, target(), [&](const AttentionShape& s) {
-      const double seconds = seconds_of(s);
-      if (best && seconds >= best_seconds) return;
-      best = s;
-      best_seconds = seconds;
-    });
-    TCC_CHECK(best, "no legal attention config on ", target().id());
-    return {{"block_q", best->block_q},   {"block_k", best->block_k},
-            {"block_d", best->block_d},   {"thread_q", best->thread_q},
-            {"thread_k", best->thread_k}, {"split_keys", best->parts}};
-  }
-
-  CostModel make_cost_model() const override {
-    return [seconds_of = shape_model(), plan = plan_](const Config& c) {
-      return seconds_of(AttentionShape(*plan, values_of(c)));
-    };
-  }
-
-  std::function<double(const AttentionShape&)> shape_model() const {
+  ShapeModel shape_model() const override {
     const Region& region = this->region();
     // Fitted to 45 configs of 12 graphs, measured on an H200 through CUDA.
     constexpr double kIssued = 1.8;    // instructions of a multiply-add, with those around it
@@ -177,11 +142,12 @@ class FmaAttention : public Candidate {
     const double per_score = score_slots() + 40, epilogue = 8;
     const double bytes = region_bytes(region);
     std::map<std::pair<int64_t, int64_t>, double> shares;  // of the scores that tiles compute
-    for (const int64_t block_q : attention_parameters()[0].values)
-      for (const int64_t block_k : attention_parameters()[1].values)
-        shares[{block_q, block_k}] = plan_->share_of_tiles(block_q, block_k);
-    return [=, shared_plan = plan_, target = target()](const AttentionShape& s) {
-      const AttentionPlan& plan = *shared_plan;
+    for (const int64_t block_q : rules().listed("block_q"))
+      for (const int64_t block_k : rules().listed("block_k"))
+        shares[{block_q, block_k}] = plan().share_of_tiles(block_q, block_k);
+    return [=, rules = rules()](const AttentionShape& s) {
+      const AttentionPlan& plan = rules.of().plan;
+      const Target& target = rules.of().target;
       const auto number = [](int64_t value) { return static_cast<double>(value); };
       LaunchCost cost;
       cost.threads = number(s.threads());
@@ -245,15 +211,16 @@ class FmaAttention : public Candidate {
 
   // Issue slots of a score's expression.
   double score_slots() const {
-    const std::vector<Expr> values = {
-        plan_->score, plan_->seen ? plan_->seen : ir::constant_int(DType::boolean, 1),
-        plan_->weight ? plan_->weight : ir::constant(DType::f32, 1)};
-    return element_work(values, plan_->key).slots;
+    const AttentionPlan& plan = this->plan();
+    const std::vector<Expr> values = {plan.score,
+                                      plan.seen ? plan.seen : ir::constant_int(DType::boolean, 1),
+                                      plan.weight ? plan.weight : ir::constant(DType::f32, 1)};
+    return element_work(values, plan.key).slots;
   }
 
   KernelSequence lower(const Config& config) const override {
-    const AttentionPlan& plan = *plan_;
-    const AttentionShape s(plan, values_of(config));
+    const AttentionPlan& plan = this->plan();
+    const AttentionShape s = rules().shape(config);
     Kernel kernel = start_kernel(region());
     kernel.source = "attention";
     kernel.workgroup = static_cast<int>(s.threads());
@@ -315,8 +282,6 @@ class FmaAttention : public Candidate {
     std::snprintf(text, sizeof text, "%.9ef", value);
     return text;
   }
-
-  const std::shared_ptr<const AttentionPlan> plan_;
 };
 
 class AttentionTemplate : public Template {
@@ -337,11 +302,10 @@ class AttentionTemplate : public Template {
     if (!target.has_device_source("attention")) return Refusal{"the target has no such kernels"};
     OrRefusal<AttentionPlan> plan = plan_attention(region);
     if (!plan) return plan.refusal();
-    bool is_legal = false;
-    each_shape(*plan, target, [&](const AttentionShape&) { is_legal = true; });
-    if (!is_legal)
+    AttentionRules rules = rules_of(*std::move(plan), target);
+    if (!rules.has_legal())
       return Refusal{str("no workgroup of ", target.id(), " has memory and loops for its tiles")};
-    return std::make_shared<const FmaAttention>(*this, region, target, *std::move(plan));
+    return std::make_shared<const FmaAttention>(*this, region, target, std::move(rules));
   }
 };
 

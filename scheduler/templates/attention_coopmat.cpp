@@ -2,10 +2,7 @@
 // backends/device/glsl/attention_coopmat.comp; regions add what attention_hooks.h says.
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -19,6 +16,7 @@
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/coopmat_plan.h"
 #include "scheduler/templates/kernel_parameters.h"
+#include "scheduler/templates/rule_space.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -66,6 +64,9 @@ int64_t score_keys(const AttentionPlan& plan) {
 
 // A plan's kernel, and what each of its configs asks of it.
 struct Attention {
+  using Values = AttentionCoopmat;
+  using Shape = AttentionCoopmat;
+
   Attention(const Region& region, AttentionPlan of, const Target& on,
             std::vector<MatrixUnit> multiplying)
       : plan(std::move(of)), target(on), units(std::move(multiplying)), sharing(plan.sharing()) {
@@ -76,24 +77,11 @@ struct Attention {
     common.subgroup = target.subgroup_size;
   }
 
-  AttentionCoopmat parameters(const Config& c) const {
-    AttentionCoopmat a = common;
-    a.block_q = c["block_q"];
-    a.block_k = c["block_k"];
-    a.subgroups_q = c["subgroups_q"];
-    a.subgroups_k = c["subgroups_k"];
-    a.unit_m = c["unit_m"];
-    a.unit_n = c["unit_n"];
-    a.unit_k = c["unit_k"];
-    a.keeps = c["keeps_queries"] != 0;
-    a.parts = c["split_keys"];
-    complete(a);
-    return a;
-  }
-  // Sets what follows from the sizes.
-  void complete(AttentionCoopmat& a) const {
+  const AttentionCoopmat& values() const { return common; }
+  AttentionCoopmat shape(AttentionCoopmat a) const {
     a.pack = packed_batches(sharing, a.queries, a.block_q);
     a.staged = coopmat::staged_units(a);
+    return a;
   }
 
   const MatrixUnit* unit(const AttentionCoopmat& a) const {
@@ -139,13 +127,7 @@ struct Attention {
   AttentionCoopmat common;
 };
 
-struct AttentionRule {
-  const char* reason;
-  bool (*holds)(const AttentionCoopmat&, const Attention&);
-};
-
-// Later ones rely on those before.
-constexpr AttentionRule kRules[] = {
+constexpr Rule<AttentionCoopmat, Attention> kValueRules[] = {
     {"the target has matrix units of these sizes",
      [](const auto& a, const Attention& of) {
        return of.unit(a) != nullptr && coopmat::legal_units(a);
@@ -160,6 +142,8 @@ constexpr AttentionRule kRules[] = {
      [](const auto& a, const Attention& of) {
        return coopmat::threads(a) <= of.target.max_workgroup_size;
      }},
+};
+constexpr Rule<AttentionCoopmat, Attention> kRules[] = {
     {"the tiles fit into shared memory",
      [](const auto& a, const Attention& of) {
        return coopmat::shared_bytes(a) <= of.target.static_shared_bytes();
@@ -179,115 +163,61 @@ constexpr AttentionRule kRules[] = {
      }},
 };
 
-std::vector<Parameter> attention_parameters(const Attention& of) {
-  return {
-      {"block_q", {8, 16, 32, 64, 128, 256}, "rows of a workgroup"},
-      {"block_k", {8, 16, 32, 64, 128}, "keys of a tile"},
-      {"subgroups_q", {1, 2, 4, 8}, "subgroups that share the rows"},
-      {"subgroups_k", {1, 2, 4, 8}, "subgroups that share the keys of a tile"},
-      {"unit_m", of.sizes_of(&MatrixUnit::m), "rows of a matrix"},
-      {"unit_n", of.sizes_of(&MatrixUnit::n), "columns of a matrix"},
-      {"unit_k", of.sizes_of(&MatrixUnit::k), "depths, or keys of weights, in a matrix"},
-      {"keeps_queries", {0, 1}, "1: queries stay in registers, 0: in shared memory"},
-      {"split_keys", {1, 2, 4, 8, 16, 32, 64}, "workgroups that share the keys of a query"},
+using AttentionRules = RuleSpace<Attention>;
+
+AttentionRules rules_of(std::shared_ptr<const Attention> of) {
+  using V = AttentionCoopmat;
+  std::vector<Field<V>> fields = {
+      {"block_q", {8, 16, 32, 64, 128, 256}, "rows of a workgroup", &V::block_q},
+      {"block_k", {8, 16, 32, 64, 128}, "keys of a tile", &V::block_k},
+      {"subgroups_q", {1, 2, 4, 8}, "subgroups that share the rows", &V::subgroups_q},
+      {"subgroups_k", {1, 2, 4, 8}, "subgroups that share the keys of a tile", &V::subgroups_k},
+      {"unit_m", of->sizes_of(&MatrixUnit::m), "rows of a matrix", &V::unit_m},
+      {"unit_n", of->sizes_of(&MatrixUnit::n), "columns of a matrix", &V::unit_n},
+      {"unit_k", of->sizes_of(&MatrixUnit::k), "depths, or keys of weights, in a matrix",
+       &V::unit_k},
+      {"keeps_queries", {0, 1}, "1: queries stay in registers, 0: in shared memory", &V::keeps},
+      {"split_keys",
+       {1, 2, 4, 8, 16, 32, 64},
+       "workgroups that share the keys of a query",
+       &V::parts},
   };
+  return {std::move(of), std::move(fields), kValueRules, kRules};
 }
 
-// Calls `visit` with every legal config's parameters, without the detour through configs.
-void each_legal(const Attention& of, const std::function<void(const AttentionCoopmat&)>& visit) {
-  const std::vector<Parameter> parameters = attention_parameters(of);
-  const auto values = [&](std::string_view name) -> const std::vector<int64_t>& {
-    return std::ranges::find(parameters, name, &Parameter::name)->values;
-  };
-  AttentionCoopmat a = of.common;
-  for (const MatrixUnit& unit : of.units) {
-    a.unit_m = unit.m;
-    a.unit_n = unit.n;
-    a.unit_k = unit.k;
-    for (const int64_t block_q : values("block_q"))
-      for (const int64_t block_k : values("block_k"))
-        for (const int64_t subgroups_q : values("subgroups_q"))
-          for (const int64_t subgroups_k : values("subgroups_k"))
-            for (const int64_t keeps : values("keeps_queries"))
-              for (const int64_t parts : values("split_keys")) {
-                a.block_q = block_q;
-                a.block_k = block_k;
-                a.subgroups_q = subgroups_q;
-                a.subgroups_k = subgroups_k;
-                a.keeps = keeps != 0;
-                a.parts = parts;
-                if (!coopmat::legal_subgroups(a)) continue;
-                of.complete(a);
-                if (std::ranges::all_of(kRules,
-                                        [&](const auto& rule) { return rule.holds(a, of); }))
-                  visit(a);
-              }
-  }
-}
-
-class CoopmatAttention : public Candidate {
+class CoopmatAttention : public RuledCandidate<Attention> {
  public:
-  CoopmatAttention(const Template& by, const Region& region, const Target& target,
-                   std::shared_ptr<const Attention> attention)
-      : Candidate(by, region, target), attention_(std::move(attention)) {}
+  using RuledCandidate::RuledCandidate;
 
   std::vector<LayoutWish> order_wishes() const override {
-    return wishes_of_rows(region(), attention_->plan);
+    return wishes_of_rows(region(), rules().of().plan);
   }
 
  private:
-  ConfigSpace make_space() const override {
-    ConfigSpace space;
-    space.parameters = attention_parameters(*attention_);
-    for (const AttentionRule& rule : kRules)
-      space.constraints.push_back({rule.reason, [&rule, of = attention_](const Config& c) {
-                                     return rule.holds(of->parameters(c), *of);
-                                   }});
-    return space;
-  }
-
-  // The fastest by the cost model, which is quick; better one that leaves registers for the places
-  // of loads, where the compiler keeps them.
+  // The fastest by the cost model; better one that leaves registers for the places of loads, where
+  // the compiler keeps them. Of equal ones, that of the unit which the target names first.
   Config make_default_config() const override {
     constexpr int64_t kPlaces = 8;
-    const auto seconds_of = model();
-    std::optional<AttentionCoopmat> best;
-    std::pair<bool, double> least;  // whether it may spill, and its seconds
-    each_legal(*attention_, [&](const AttentionCoopmat& a) {
-      const bool spills = attention_->registers(a) + kPlaces * target().load_registers >
-                          attention_->most_registers(a);
-      const std::pair now(spills, seconds_of(a));
-      if (best && now >= least) return;
-      best = a;
-      least = now;
+    const Attention& of = rules().of();
+    const auto fastest = rules().fastest([&, seconds_of = shape_model()](const Shape& a) {
+      const bool spills =
+          of.registers(a) + kPlaces * target().load_registers > of.most_registers(a);
+      return std::tuple(spills, seconds_of(a), of.unit(a) - of.units.data());
     });
-    TCC_CHECK(best, "no legal attention config on ", target().id());
-    return {{"block_q", best->block_q},         {"block_k", best->block_k},
-            {"subgroups_q", best->subgroups_q}, {"subgroups_k", best->subgroups_k},
-            {"unit_m", best->unit_m},           {"unit_n", best->unit_n},
-            {"unit_k", best->unit_k},           {"keeps_queries", best->keeps ? 1 : 0},
-            {"split_keys", best->parts}};
-  }
-
-  CostModel make_cost_model() const override {
-    return [seconds_of = model(), of = attention_](const Config& c) {
-      return seconds_of(of->parameters(c));
-    };
+    TCC_CHECK(fastest, "no legal attention config on ", target().id());
+    return rules().config(fastest->values);
   }
 
   // Cycles of a tile of keys are those of its products, of shared memory, and of scores that become
   // weights. The weights of these are attention_sm80's, fitted there; nothing is fitted here. An
   // H200 takes 2.2 to 3.4 times as long.
-  std::function<double(const AttentionCoopmat&)> model() const {
-    std::map<std::pair<int64_t, int64_t>, KeyWalk> walks;
-    const std::vector<Parameter> parameters = attention_parameters(*attention_);
-    for (const int64_t block_q : parameters[0].values)
-      for (const int64_t block_k : parameters[1].values)
-        walks[{block_q, block_k}] = walk_over_keys(attention_->plan, block_q, block_k);
-    const double slots = score_slots(attention_->plan);
-    return [=, of = attention_, bytes = region_bytes(region())](const AttentionCoopmat& a) {
-      const Target& target = of->target;
-      constexpr double kLaunch = 2e-6, kBandwidth = 1.1;
+  ShapeModel shape_model() const override {
+    const AttentionPlan& plan = rules().of().plan;
+    const KeyWalks walks =
+        walks_over_keys(plan, rules().listed("block_q"), rules().listed("block_k"));
+    return [=, rules = rules(), slots = score_slots(plan),
+            bytes = region_bytes(region())](const AttentionCoopmat& a) {
+      const Target& target = rules.of().target;
       constexpr double kExponentials = 16, kSlots = 128, kShared = 128;  // of a unit, a cycle
       constexpr double kCached = 24;     // bytes a cycle that one unit reads from the cache
       constexpr double kWeighing = 6;    // issue slots of a score that becomes a weight
@@ -304,7 +234,6 @@ class CoopmatAttention : public Candidate {
       const double rate = (target.flops_matrix > 0 ? target.flops_matrix : 4 * target.flops_f32) /
                           2 / units / clock;
       const double around = 1 + kAround / number(a.unit_m * a.unit_n * a.unit_k);
-      const KeyWalk& walk = walks.at({a.block_q, a.block_k});
       const double scores = number(a.block_q * a.block_k);
       const double columns = number(coopmat::columns(a) + coopmat::columns_v(a));
       const double elements = number(a.block_k) * columns;  // of keys and values
@@ -321,7 +250,7 @@ class CoopmatAttention : public Candidate {
           kComputed;
       const double threads = number(coopmat::threads(a));
       const double workgroups = number(coopmat::workgroups(a));
-      const double busy = std::min(of->resident(a), std::ceil(workgroups / units));
+      const double busy = std::min(rules.of().resident(a), std::ceil(workgroups / units));
       const double few = std::max(1.0, kThreads / (threads * busy));
       const double working = few * (kProducts * around * scores * columns / rate +
                                     kShares * shared / kShared + kWeighed * weighing + computed) +
@@ -329,27 +258,27 @@ class CoopmatAttention : public Candidate {
       const double loaded = 2 * elements / kCached;
       const double step = std::max(busy * std::max(working, loaded), kLatency);
       const double begun = kTile + number(a.block_q * a.subgroups_k) * columns * 12 / kShared;
-      const double tiles = std::max(1.0, walk.mean / number(a.parts)),
-                   longest = std::max(1.0, walk.longest / number(a.parts));
-      const double rounds = std::max(1.0, workgroups / (units * busy));
-      const double cycles = walk.longest == walk.mean
-                                ? std::ceil(rounds) * (tiles * step + begun)
-                                : std::max(rounds * (tiles * step + begun), longest * step + begun);
-      const double computing = cycles / clock, moving = bytes / (target.bandwidth * kBandwidth);
-      double seconds = kLaunch + std::max(computing, moving) + 0.3 * std::min(computing, moving);
-      if (a.parts > 1) seconds += AttentionKeyParts::combining_seconds(of->plan, a.parts, target);
-      return seconds;
+      return predicted_seconds({.walk = walks.at({a.block_q, a.block_k}),
+                                .parts = a.parts,
+                                .least = 1,
+                                .step = step,
+                                .begun = begun,
+                                .workgroups = workgroups,
+                                .busy = busy,
+                                .bytes = bytes},
+                               rules.of().plan, target);
     };
   }
 
   KernelSequence lower(const Config& config) const override {
-    const AttentionPlan& plan = attention_->plan;
-    AttentionCoopmat a = attention_->parameters(config);
-    const MatrixUnit* unit = attention_->unit(a);
+    const Attention& of = rules().of();
+    const AttentionPlan& plan = of.plan;
+    AttentionCoopmat a = rules().shape(config);
+    const MatrixUnit* unit = of.unit(a);
     TCC_CHECK(unit, "a config of no matrix unit");
-    const auto resident = static_cast<int64_t>(attention_->resident(a));
+    const auto resident = static_cast<int64_t>(of.resident(a));
     const TileOrder order = order_of_tiles(plan, a.block_q, a.block_k, coopmat::packs(a),
-                                           target().compute_units * resident);
+                                           target().compute_units * resident, Turns::as_slots_end);
     a.orders = order.by_length;
     a.heads = order.heads;
 
@@ -377,28 +306,14 @@ class CoopmatAttention : public Candidate {
     tile.keys = score_keys(plan);
     tile.segment = kSegment;
     const AttentionHooks hooks(plan, tile);
-    const std::tuple<const AttentionPlan::Operand*, const kernels::AttentionOperand*, const char*>
-        operands[] = {{&plan.q, &a.q, "q"}, {&plan.k, &a.k, "k"}, {&plan.v, &a.v, "v"}};
-    for (const auto& [operand, described, name] : operands) {
-      if (described->load == kernels::Load::computed) {
-        kernel.hooks.push_back(hooks.load(*operand, str("load_", name)));
-        continue;
-      }
-      Argument& argument = kernel.arguments[static_cast<size_t>(described->buffer)];
-      argument.needed = std::max(argument.needed, kChunk);
-      kernel.hooks.push_back(described->apart ? hooks.row(*operand, str("row_", name))
-                                              : hooks.chunk(*operand, str("chunk_", name)));
-      kernel.defines.emplace_back(str(name[0] == 'q'   ? "Q"
-                                      : name[0] == 'k' ? "K"
-                                                       : "V",
-                                      "_BUFFER"),
-                                  str("b", described->buffer));
-    }
+    add_operand_hooks(kernel, plan, hooks, a, &AttentionHooks::chunk, "chunk_");
+    for (const auto& [name, operand] :
+         {std::pair{"Q_BUFFER", &a.q}, {"K_BUFFER", &a.k}, {"V_BUFFER", &a.v}})
+      if (operand->load != kernels::Load::computed)
+        kernel.defines.emplace_back(name, str("b", operand->buffer));
     add_key_hooks(kernel, plan, hooks);
     return storing_results(std::move(kernel), region(), plan, tile, a.parts);
   }
-
-  const std::shared_ptr<const Attention> attention_;
 };
 
 class AttentionCoopmatTemplate : public Template {
@@ -424,12 +339,11 @@ class AttentionCoopmatTemplate : public Template {
     for (const std::string& extension : coopmat_extensions({dtype}))
       if (std::string reason = lacking_extension(target.api, extension); !reason.empty())
         return Refusal{std::move(reason)};
-    auto attention =
-        std::make_shared<const Attention>(region, *std::move(plan), target, std::move(units));
-    bool is_legal = false;
-    each_legal(*attention, [&](const AttentionCoopmat&) { is_legal = true; });
-    if (!is_legal) return Refusal{str("no workgroup of ", target.id(), " has room for its tiles")};
-    return std::make_shared<const CoopmatAttention>(*this, region, target, std::move(attention));
+    AttentionRules rules = rules_of(
+        std::make_shared<const Attention>(region, *std::move(plan), target, std::move(units)));
+    if (!rules.has_legal())
+      return Refusal{str("no workgroup of ", target.id(), " has room for its tiles")};
+    return std::make_shared<const CoopmatAttention>(*this, region, target, std::move(rules));
   }
 };
 

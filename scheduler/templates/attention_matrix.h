@@ -1,15 +1,20 @@
 // The templates of attention on matrix units share these parts.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <map>
 #include <numbers>
+#include <tuple>
 #include <utility>
+#include <vector>
 
-#include "backends/device/common/matrix.h"
+#include "backends/device/common/attention_operand.h"
 #include "scheduler/templates/attention_hooks.h"
 #include "scheduler/templates/attention_plan.h"
 #include "scheduler/templates/kernel_parameters.h"
+#include "support/error.h"
 
 namespace tcc::sched {
 
@@ -25,6 +30,26 @@ struct KeyWalk {
   double mean = 0, longest = 0;
 };
 KeyWalk walk_over_keys(const AttentionPlan& plan, int64_t block_q, int64_t block_k);
+// Those of all blocks of queries and of keys.
+using KeyWalks = std::map<std::pair<int64_t, int64_t>, KeyWalk>;
+KeyWalks walks_over_keys(const AttentionPlan& plan, const std::vector<int64_t>& blocks_q,
+                         const std::vector<int64_t>& blocks_k);
+
+// How long a launch takes whose workgroups walk over the keys of a tile of queries each.
+struct WalkCost {
+  KeyWalk walk;           // over all keys
+  int64_t parts = 1;      // workgroups that share the keys
+  double least = 0;       // tiles of keys that each of these has
+  double step = 0;        // cycles of a tile of keys,
+  double begun = 0;       // and those that begin and end a tile of queries
+  double workgroups = 1;  // of the launch
+  double busy = 1;        // of these, on one unit at once
+  double bytes = 0;       // of the region
+};
+double predicted_seconds(const WalkCost& cost, const AttentionPlan& plan, const Target& target);
+
+// The tiles of keys that each tile of queries walks over, of the first batch.
+std::vector<int64_t> lengths_of_walks(const AttentionPlan& plan, int64_t block_q, int64_t block_k);
 
 // How workgroups take tiles of queries in turn: where these differ in their numbers of keys, the
 // longest first, of so many packs of batches together as end almost as early as any number does.
@@ -33,8 +58,11 @@ struct TileOrder {
   bool by_length = false;
   int64_t heads = 1;
 };
+// The device starts a workgroup for each tile as soon as another one has ended, or as many as there
+// are slots stay, and tiles go to the first, the second .. the last, then back to the first.
+enum class Turns { as_slots_end, forth_and_back };
 TileOrder order_of_tiles(const AttentionPlan& plan, int64_t block_q, int64_t block_k, int64_t packs,
-                         int64_t slots);
+                         int64_t slots, Turns turns);
 
 // The operands with their names in messages.
 inline std::array<std::pair<const AttentionPlan::Operand*, const char*>, 3> named_operands(
@@ -66,6 +94,30 @@ void set_plan(Parameters& a, const AttentionPlan& plan) {
   a.weights = keys_of_weight_hook(plan);
   a.by_query = plan.bounds_of_queries;
   a.bounded = plan.bounds_are_all;
+}
+
+// Adds the hooks by which a kernel brings its operands: those that are copied as they are in memory
+// by `copied`, whose name begins with `prefix`.
+template <class Parameters>
+void add_operand_hooks(Kernel& kernel, const AttentionPlan& plan, const AttentionHooks& hooks,
+                       const Parameters& a,
+                       Hook (AttentionHooks::*copied)(const AttentionPlan::Operand&, std::string)
+                           const,
+                       const char* prefix) {
+  const std::tuple<const AttentionPlan::Operand*, const kernels::AttentionOperand*, const char*>
+      operands[] = {{&plan.q, &a.q, "q"}, {&plan.k, &a.k, "k"}, {&plan.v, &a.v, "v"}};
+  for (const auto& [operand, described, name] : operands) {
+    if (described->load == kernels::Load::computed) {
+      kernel.hooks.push_back(hooks.load(*operand, str("load_", name)));
+      continue;
+    }
+    kernel.hooks.push_back(described->apart ? hooks.row(*operand, str("row_", name))
+                                            : (hooks.*copied)(*operand, str(prefix, name)));
+    if (described->load != kernels::Load::tiles) continue;
+    Argument& argument = kernel.arguments[static_cast<size_t>(described->buffer)];
+    argument.needed =
+        std::max<int64_t>(argument.needed, described->vector * size_bytes(operand->dtype));
+  }
 }
 
 // Adds the hooks of neighbouring keys, of scores and weights, and of the keys that are walked over.

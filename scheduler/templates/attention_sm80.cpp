@@ -2,12 +2,8 @@
 // backends/device/cuda/attention_sm80.cu; regions add what attention_hooks.h says.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <map>
 #include <memory>
-#include <optional>
-#include <tuple>
 #include <utility>
 
 #include "backends/device/common/attention_sm80_shape.h"
@@ -16,6 +12,7 @@
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/kernel_parameters.h"
+#include "scheduler/templates/rule_space.h"
 #include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -61,27 +58,12 @@ AttentionSm80 parameters_of_plan(const AttentionPlan& plan) {
 
 // A plan's kernel, and what each of its configs asks of it.
 struct Attention {
-  Attention(AttentionPlan of, const Target& on)
-      : plan(std::move(of)),
-        target(on),
-        common(parameters_of_plan(plan)),
-        sharing(plan.sharing()) {}
-
-  AttentionSm80 parameters(int64_t block_q, int64_t block_k, int64_t warps_q, int64_t warps_k,
-                           int64_t stages, int64_t parts) const {
-    AttentionSm80 a = common;
-    a.block_q = block_q;
-    a.block_k = block_k;
-    a.warps_q = warps_q;
-    a.warps_k = warps_k;
-    a.stages = stages;
-    a.parts = parts;
-    a.pack = packed_batches(sharing, a.queries, block_q);
+  using Values = AttentionSm80;
+  using Shape = AttentionSm80;
+  const AttentionSm80& values() const { return common; }
+  AttentionSm80 shape(AttentionSm80 a) const {
+    a.pack = packed_batches(sharing, a.queries, a.block_q);
     return a;
-  }
-  AttentionSm80 parameters(const Config& c) const {
-    return parameters(c["block_q"], c["block_k"], c["warps_q"], c["warps_k"], c["stages"],
-                      c["split_keys"]);
   }
 
   // Workgroups that share a unit.
@@ -95,19 +77,15 @@ struct Attention {
 
   AttentionPlan plan;
   Target target;
-  AttentionSm80 common;
-  int64_t sharing;
+  AttentionSm80 common = parameters_of_plan(plan);
+  int64_t sharing = plan.sharing();
 };
 
-struct AttentionRule {
-  const char* reason;
-  bool (*holds)(const AttentionSm80&, const Attention&);
-};
-
-// Later ones rely on those before.
-constexpr AttentionRule kRules[] = {
+constexpr Rule<AttentionSm80, Attention> kValueRules[] = {
     {"4 or 8 warps have 16 or 32 rows and multiples of 16 keys, and share rows or keys",
      [](const auto& a, const auto&) { return sm80::legal_warps(a); }},
+};
+constexpr Rule<AttentionSm80, Attention> kRules[] = {
     {"accumulators and fragments fit into registers",
      [](const auto& a, const auto&) { return sm80::fits_registers(a); }},
     {"the tiles fit into shared memory",
@@ -121,88 +99,42 @@ constexpr AttentionRule kRules[] = {
      }},
 };
 
-const std::vector<Parameter>& attention_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"block_q", {16, 32, 64, 128, 256}, "rows of a workgroup"},
-      {"block_k", {32, 48, 64, 96, 128}, "keys of a tile"},
-      {"warps_q", {1, 2, 4, 8}, "warps that share the rows"},
-      {"warps_k", {1, 2, 4, 8}, "warps that share the keys of a tile"},
-      {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory"},
-      {"split_keys", {1, 2, 4, 8, 16, 32, 64}, "workgroups that share the keys of a query"},
-  };
-  return parameters;
+using AttentionRules = RuleSpace<Attention>;
+
+AttentionRules rules_of(AttentionPlan plan, const Target& target) {
+  using V = AttentionSm80;
+  return {std::make_shared<const Attention>(std::move(plan), target),
+          {{"block_q", {16, 32, 64, 128, 256}, "rows of a workgroup", &V::block_q},
+           {"block_k", {32, 48, 64, 96, 128}, "keys of a tile", &V::block_k},
+           {"warps_q", {1, 2, 4, 8}, "warps that share the rows", &V::warps_q},
+           {"warps_k", {1, 2, 4, 8}, "warps that share the keys of a tile", &V::warps_k},
+           {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory", &V::stages},
+           {"split_keys",
+            {1, 2, 4, 8, 16, 32, 64},
+            "workgroups that share the keys of a query",
+            &V::parts}},
+          kValueRules,
+          kRules};
 }
 
-// Calls `visit` with every legal config's parameters, without the detour through configs.
-void each_legal(const Attention& of, const std::function<void(const AttentionSm80&)>& visit) {
-  const auto& values = attention_parameters();
-  for (const int64_t block_q : values[0].values)
-    for (const int64_t block_k : values[1].values)
-      for (const int64_t warps_q : values[2].values)
-        for (const int64_t warps_k : values[3].values)
-          for (const int64_t stages : values[4].values)
-            for (const int64_t parts : values[5].values) {
-              const AttentionSm80 a =
-                  of.parameters(block_q, block_k, warps_q, warps_k, stages, parts);
-              if (std::ranges::all_of(kRules, [&](const auto& rule) { return rule.holds(a, of); }))
-                visit(a);
-            }
-}
-
-class Sm80Attention : public Candidate {
+class Sm80Attention : public RuledCandidate<Attention> {
  public:
-  Sm80Attention(const Template& by, const Region& region, const Target& target,
-                std::shared_ptr<const Attention> attention)
-      : Candidate(by, region, target), attention_(std::move(attention)) {}
+  using RuledCandidate::RuledCandidate;
 
   std::vector<LayoutWish> order_wishes() const override {
-    return wishes_of_rows(region(), attention_->plan);
+    return wishes_of_rows(region(), rules().of().plan);
   }
 
  private:
-  ConfigSpace make_space() const override {
-    ConfigSpace space;
-    space.parameters = attention_parameters();
-    for (const AttentionRule& rule : kRules)
-      space.constraints.push_back({rule.reason, [&rule, of = attention_](const Config& c) {
-                                     return rule.holds(of->parameters(c), *of);
-                                   }});
-    return space;
-  }
-
-  // The fastest by the cost model, which is quick.
-  Config make_default_config() const override {
-    const auto seconds_of = model();
-    std::optional<AttentionSm80> best;
-    double best_seconds = 0;
-    each_legal(*attention_, [&](const AttentionSm80& a) {
-      const double seconds = seconds_of(a);
-      if (best && seconds >= best_seconds) return;
-      best = a;
-      best_seconds = seconds;
-    });
-    TCC_CHECK(best, "no legal attention config on ", target().id());
-    return {{"block_q", best->block_q}, {"block_k", best->block_k}, {"warps_q", best->warps_q},
-            {"warps_k", best->warps_k}, {"stages", best->stages},   {"split_keys", best->parts}};
-  }
-
-  CostModel make_cost_model() const override {
-    return [seconds_of = model(), of = attention_](const Config& c) {
-      return seconds_of(of->parameters(c));
-    };
-  }
-
   // The constants are fitted to 28 configs on an H200, of depths of 64 to 256 and 4096 keys; the
   // root mean square of the error is 6 %.
-  std::function<double(const AttentionSm80&)> model() const {
-    std::map<std::pair<int64_t, int64_t>, KeyWalk> walks;
-    for (const int64_t block_q : attention_parameters()[0].values)
-      for (const int64_t block_k : attention_parameters()[1].values)
-        walks[{block_q, block_k}] = walk_over_keys(attention_->plan, block_q, block_k);
-    const double slots = score_slots(attention_->plan);
-    return [=, of = attention_, bytes = region_bytes(region())](const AttentionSm80& a) {
-      const Target& target = of->target;
-      constexpr double kLaunch = 2e-6, kBandwidth = 1.1;
+  ShapeModel shape_model() const override {
+    const AttentionPlan& plan = rules().of().plan;
+    const KeyWalks walks =
+        walks_over_keys(plan, rules().listed("block_q"), rules().listed("block_k"));
+    return [=, rules = rules(), slots = score_slots(plan),
+            bytes = region_bytes(region())](const AttentionSm80& a) {
+      const Target& target = rules.of().target;
       constexpr double kMostProducts = 1270;  // multiply-adds of mma.sync, whatever wgmma may reach
       constexpr double kExponentials = 16, kSlots = 128, kShared = 128, kCached = 42;
       constexpr double kLatency = 1400;  // cycles until a tile of keys is there
@@ -216,7 +148,6 @@ class Sm80Attention : public Candidate {
       const auto number = [](int64_t value) { return static_cast<double>(value); };
       const double clock = target.clock(), units = target.compute_units;
       const double rate = std::min(target.flops_matrix / 2 / units / clock, kMostProducts);
-      const KeyWalk& walk = walks.at({a.block_q, a.block_k});
       const double scores = number(a.block_q * a.block_k);
       const double columns = number(sm80::columns(a) + sm80::columns_v(a));
       // Keys and values are read for the rows of each warp, queries for its keys.
@@ -227,7 +158,7 @@ class Sm80Attention : public Candidate {
       const double beside = number(a.block_q * sm80::columns_v(a)) / kSlots;
       const double loaded = number(sm80::k_bytes(a) + sm80::v_bytes(a)) / kCached;
       const double workgroups = number(sm80::workgroups(a));
-      const double busy = std::min(number(of->resident(a)), std::ceil(workgroups / units));
+      const double busy = std::min(number(rules.of().resident(a)), std::ceil(workgroups / units));
       const double warps = busy * number(a.warps_q * a.warps_k);
       const double few = 1 + kFewWarps * std::max(0.0, kWarps / warps - 1);
       const double working =
@@ -239,24 +170,23 @@ class Sm80Attention : public Candidate {
           std::max(std::max(working, loaded) * (busy > 1 ? busy : kAlone), kLatency / ahead);
       const double elements = busy * number(a.block_q * a.warps_k) * columns;
       const double begun = (kTile + kElement * elements) * (busy > 1 ? kShown : 1);
-      const double tiles = walk.mean / number(a.parts), longest = walk.longest / number(a.parts);
-      const double rounds = std::max(1.0, workgroups / (units * busy));
-      const double cycles = walk.longest == walk.mean
-                                ? std::ceil(rounds) * (tiles * step + begun)
-                                : std::max(rounds * (tiles * step + begun), longest * step + begun);
-      const double computing = cycles / clock, moving = bytes / (target.bandwidth * kBandwidth);
-      double seconds = kLaunch + std::max(computing, moving) + 0.3 * std::min(computing, moving);
-      if (a.parts > 1) seconds += AttentionKeyParts::combining_seconds(of->plan, a.parts, target);
-      return seconds;
+      return predicted_seconds({.walk = walks.at({a.block_q, a.block_k}),
+                                .parts = a.parts,
+                                .step = step,
+                                .begun = begun,
+                                .workgroups = workgroups,
+                                .busy = busy,
+                                .bytes = bytes},
+                               rules.of().plan, target);
     };
   }
 
   KernelSequence lower(const Config& config) const override {
-    const AttentionPlan& plan = attention_->plan;
-    AttentionSm80 a = attention_->parameters(config);
-    const int64_t resident = attention_->resident(a);
+    const AttentionPlan& plan = rules().of().plan;
+    AttentionSm80 a = rules().shape(config);
+    const int64_t resident = rules().of().resident(a);
     const TileOrder order = order_of_tiles(plan, a.block_q, a.block_k, sm80::packs(a),
-                                           target().compute_units * resident);
+                                           target().compute_units * resident, Turns::as_slots_end);
     a.orders = order.by_length;
     a.heads = order.heads;
 
@@ -280,25 +210,10 @@ class Sm80Attention : public Candidate {
     tile.keys = 2;
     tile.segment = kSegment;
     const AttentionHooks hooks(plan, tile);
-    const std::tuple<const AttentionPlan::Operand*, const kernels::AttentionOperand*, const char*>
-        operands[] = {{&plan.q, &a.q, "q"}, {&plan.k, &a.k, "k"}, {&plan.v, &a.v, "v"}};
-    for (const auto& [operand, described, name] : operands) {
-      if (described->load == kernels::Load::computed) {
-        kernel.hooks.push_back(hooks.load(*operand, str("load_", name)));
-        continue;
-      }
-      kernel.hooks.push_back(described->apart ? hooks.row(*operand, str("row_", name))
-                                              : hooks.start(*operand, str("start_", name)));
-      if (described->load != kernels::Load::tiles) continue;
-      Argument& argument = kernel.arguments[static_cast<size_t>(described->buffer)];
-      argument.needed =
-          std::max<int64_t>(argument.needed, described->vector * size_bytes(operand->dtype));
-    }
+    add_operand_hooks(kernel, plan, hooks, a, &AttentionHooks::start, "start_");
     add_key_hooks(kernel, plan, hooks);
     return storing_results(std::move(kernel), region(), plan, tile, a.parts);
   }
-
-  const std::shared_ptr<const Attention> attention_;
 };
 
 class AttentionSm80Template : public Template {
@@ -314,11 +229,10 @@ class AttentionSm80Template : public Template {
     for (const auto& [operand, name] : named_operands(*plan))
       if (operand->view && operand->view->free_stride.value() > std::numeric_limits<int32_t>::max())
         return Refusal{str("rows of ", name, " are more than 2^31 elements apart")};
-    auto attention = std::make_shared<const Attention>(*std::move(plan), target);
-    bool is_legal = false;
-    each_legal(*attention, [&](const AttentionSm80&) { is_legal = true; });
-    if (!is_legal) return Refusal{str("no workgroup of ", target.id(), " has room for its tiles")};
-    return std::make_shared<const Sm80Attention>(*this, region, target, std::move(attention));
+    AttentionRules rules = rules_of(*std::move(plan), target);
+    if (!rules.has_legal())
+      return Refusal{str("no workgroup of ", target.id(), " has room for its tiles")};
+    return std::make_shared<const Sm80Attention>(*this, region, target, std::move(rules));
   }
 };
 

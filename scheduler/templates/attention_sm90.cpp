@@ -12,6 +12,7 @@
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/kernel_parameters.h"
 #include "scheduler/templates/matrix_operand.h"
+#include "scheduler/templates/rule_space.h"
 #include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -28,7 +29,8 @@ constexpr int64_t kFewQueries = 16, kFewShared = 32;
 constexpr int64_t kSegment = 8;   // neighbours of a row that the epilogue gets
 constexpr int64_t kAddress = 16;  // bytes: tensor maps begin at multiples
 
-AttentionSm90 parameters_of_config(const AttentionPlan& plan, const Config& c) {
+// All configs of a plan have these in common.
+AttentionSm90 parameters_of_plan(const AttentionPlan& plan) {
   AttentionSm90 a;
   set_plan(a, plan);
   const auto rank = [](const AttentionPlan::Operand& operand) {
@@ -40,164 +42,99 @@ AttentionSm90 parameters_of_config(const AttentionPlan& plan, const Config& c) {
     a.q_vector = plan.q.vector;
   a.rank_k = rank(plan.k);
   a.rank_v = rank(plan.v);
-  a.groups = c["groups"];
-  a.block_k = c["block_k"];
-  a.stages = c["stages"];
-  a.query_stages = c["query_stages"];
-  a.turns = c["turns"] != 0;
-  a.parts = c["split_keys"];
   return a;
 }
 
-// The tiles of keys that each tile of queries walks over, of the first batch.
-std::vector<int64_t> lengths_of(const AttentionPlan& plan, const AttentionSm90& a) {
-  const int64_t block_q = sm90::block_q(a);
-  std::vector<int64_t> lengths;
-  for (int64_t tile = 0; tile < sm90::query_tiles(a); ++tile) {
-    const int64_t first = tile * block_q, last = std::min(plan.queries, first + block_q) - 1;
-    lengths.push_back(plan.key_tiles(0, first, last, a.block_k));
-  }
-  return lengths;
+struct Attention {
+  using Values = AttentionSm90;
+  using Shape = AttentionSm90;
+  const AttentionSm90& values() const { return common; }
+  const AttentionSm90& shape(const AttentionSm90& a) const { return a; }
+
+  AttentionPlan plan;
+  Target target;
+  AttentionSm90 common = parameters_of_plan(plan);
+};
+
+constexpr Rule<AttentionSm90, Attention> kRules[] = {
+    {"accumulators fit into registers",
+     [](const auto& a, const auto&) { return sm90::fits_registers(a); }},
+    {"the tiles fit into shared memory",
+     [](const auto& a, const Attention& of) {
+       return sm90::shared_bytes(a) <= of.target.shared_bytes;
+     }},
+    {"keys are split into parts of two tiles or more",
+     [](const auto& a, const auto&) { return a.parts == 1 || a.parts * 2 * a.block_k <= a.keys; }},
+    {"queries that are computed have one stage",
+     [](const auto& a, const Attention& of) {
+       return of.plan.q.is_copied() || a.query_stages == 1;
+     }},
+    {"one group has no turns", [](const auto& a, const auto&) { return a.groups > 1 || !a.turns; }},
+};
+
+using AttentionRules = RuleSpace<Attention>;
+
+AttentionRules rules_of(AttentionPlan plan, const Target& target) {
+  using V = AttentionSm90;
+  // Keys are split where tiles of queries leave units idle.
+  std::vector<int64_t> splits = {1};
+  const int64_t tiles = plan.batches() * ceil_div(plan.queries, 64);
+  while (splits.back() < 64 && tiles * splits.back() < 2 * target.compute_units)
+    splits.push_back(splits.back() * 2);
+  return {
+      std::make_shared<const Attention>(std::move(plan), target),
+      {{"groups", {1, 2, 3}, "warpgroups that multiply, 64 queries each", &V::groups},
+       {"block_k",
+        {16, 32, 64, 80, 96, 112, 128, 160, 176, 192, 208, 224},
+        "keys of a tile",
+        &V::block_k},
+       {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory", &V::stages},
+       {"query_stages", {1, 2}, "tiles of queries in shared memory", &V::query_stages},
+       {"split_keys", std::move(splits), "workgroups that share the keys of a query", &V::parts},
+       {"turns",
+        {0, 1},
+        "whether groups take turns: one weighs while the others multiply",
+        &V::turns}},
+      {},
+      kRules};
 }
 
-bool are_equal(const std::vector<int64_t>& lengths) {
-  return std::ranges::adjacent_find(lengths, std::not_equal_to<>()) == lengths.end();
-}
-
-// Tiles that cost a workgroup as much time as what begins and ends a tile.
-constexpr double kBetween = 1.5;
-
-// The longest that one of the workgroups walks, in tiles of keys, where batches are walked `heads`
-// at a time as the device source does.
-double longest_walk(const AttentionSm90& a, const std::vector<int64_t>& lengths, int64_t heads) {
-  std::vector<double> walked(static_cast<size_t>(a.workgroups));
-  int64_t n = 0;
-  const auto count = static_cast<int64_t>(lengths.size());
-  for (int64_t first = 0; first < a.batches; first += heads) {
-    const int64_t together = std::min<int64_t>(heads, a.batches - first);
-    for (int64_t i = 0; i < count * together; ++i, ++n) {
-      const int64_t round = n / a.workgroups, place = n % a.workgroups;
-      const int64_t group = round % 2 ? a.workgroups - 1 - place : place;
-      walked[static_cast<size_t>(group)] +=
-          static_cast<double>(lengths[static_cast<size_t>(count - 1 - i / together)]) + kBetween;
-    }
-  }
-  return *std::ranges::max_element(walked);
-}
-
-// How many batches are walked together: where tiles of queries differ in length, the number that
-// shares the work best. Fewer keep their keys and values in the cache.
-int64_t walked_together(const AttentionSm90& a, const std::vector<int64_t>& lengths) {
-  constexpr double kWorth = 0.99;
-  // Long sequences of batches repeat themselves.
-  constexpr int64_t kMost = 1024;
-  AttentionSm90 part = a;
-  part.batches = std::min<int64_t>(a.batches, kMost);
-  int64_t best = 1;
-  double best_walk = HUGE_VAL;
-  for (int64_t heads = 1; heads <= part.batches; heads = heads < 16 ? heads + 1 : heads * 5 / 4) {
-    const double walk = longest_walk(part, lengths, heads);
-    if (walk >= best_walk * kWorth) continue;
-    best = heads;
-    best_walk = walk;
-  }
-  return best;
-}
-
-class Sm90Attention : public Candidate {
+class Sm90Attention : public RuledCandidate<Attention> {
  public:
-  Sm90Attention(const Template& by, const Region& region, const Target& target, AttentionPlan plan)
-      : Candidate(by, region, target), plan_(std::move(plan)) {}
+  using RuledCandidate::RuledCandidate;
 
-  std::vector<LayoutWish> order_wishes() const override { return wishes_of_rows(region(), plan_); }
+  std::vector<LayoutWish> order_wishes() const override { return wishes_of_rows(region(), plan()); }
   // Keys and values are copied, and queries are computed by the workgroups that have them.
   bool computes_operands_once() const override { return true; }
 
  private:
-  ConfigSpace make_space() const override {
-    ConfigSpace space;
-    space.parameters = {
-        {"groups", {1, 2, 3}, "warpgroups that multiply, 64 queries each"},
-        {"block_k", {16, 32, 64, 80, 96, 112, 128, 160, 176, 192, 208, 224}, "keys of a tile"},
-        {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory"},
-        {"query_stages", {1, 2}, "tiles of queries in shared memory"},
-        {"split_keys", splits(), "workgroups that share the keys of a query"},
-        {"turns", {0, 1}, "whether groups take turns: one weighs while the others multiply"},
-    };
-    space.constraints = {
-        {"accumulators fit into registers",
-         [plan = plan_](const Config& c) {
-           return sm90::fits_registers(parameters_of_config(plan, c));
-         }},
-        {"the tiles fit into shared memory",
-         [plan = plan_, bytes = target().shared_bytes](const Config& c) {
-           return sm90::shared_bytes(parameters_of_config(plan, c)) <= bytes;
-         }},
-        {"keys are split into parts of two tiles or more",
-         [keys = plan_.keys](const Config& c) {
-           return c["split_keys"] == 1 || c["split_keys"] * 2 * c["block_k"] <= keys;
-         }},
-        {"queries that are computed have one stage",
-         [computes = !plan_.q.is_copied()](const Config& c) {
-           return !computes || c["query_stages"] == 1;
-         }},
-        {"one group has no turns",
-         [](const Config& c) { return c["groups"] > 1 || c["turns"] == 0; }},
-    };
-    return space;
-  }
-
-  // Keys are split where tiles of queries leave units idle.
-  std::vector<int64_t> splits() const {
-    std::vector<int64_t> splits = {1};
-    const int64_t tiles = plan_.batches() * ceil_div(plan_.queries, 64);
-    while (splits.back() < 64 && tiles * splits.back() < 2 * target().compute_units)
-      splits.push_back(splits.back() * 2);
-    return splits;
-  }
-
-  // The fastest by the cost model, which is quick.
-  Config make_default_config() const override {
-    const CostModel& cost = cost_model();
-    Config best;
-    double best_seconds = 0;
-    own_space().enumerate([&](const Config& config) {
-      const double seconds = cost(config);
-      if (best.values().empty() || seconds < best_seconds) {
-        best = config;
-        best_seconds = seconds;
-      }
-      return true;
-    });
-    TCC_CHECK(!best.values().empty(), "no legal attention config on ", target().id());
-    return best;
-  }
+  const AttentionPlan& plan() const { return rules().of().plan; }
 
   // The constants are fitted to 120 configs on an H200, of depths of 64 to 256 and 128 to 16384
   // keys; the root mean square of the error is 6 %.
-  CostModel make_cost_model() const override {
+  ShapeModel shape_model() const override {
     struct Walk {
       double whole = 0, longest = 0;  // tiles of keys of one batch
     };
+    const AttentionPlan& plan = this->plan();
     std::map<std::pair<int64_t, int64_t>, Walk> walks;
-    for (const int64_t groups : own_space().parameters[0].values)
-      for (const int64_t block_k : own_space().parameters[1].values) {
+    for (const int64_t groups : rules().listed("groups"))
+      for (const int64_t block_k : rules().listed("block_k")) {
         AttentionSm90 a;
-        a.queries = plan_.queries;
         a.groups = groups;
-        a.block_k = block_k;
         Walk walk;
-        for (const int64_t length : lengths_of(plan_, a)) {
+        for (const int64_t length : lengths_of_walks(plan, sm90::block_q(a), block_k)) {
           walk.whole += static_cast<double>(length);
           walk.longest = std::max(walk.longest, static_cast<double>(length));
         }
         walks[{groups, block_k}] = walk;
       }
-    const double slots = score_slots(plan_);
-    const bool computes = !plan_.q.is_copied();
+    const double slots = score_slots(plan);
+    const bool computes = !plan.q.is_copied();
     const double slots_q =
-        computes ? element_work(std::vector{plan_.q.element}, plan_.q.depth).slots : 0;
-    return [=, plan = plan_, target = target(), bytes = region_bytes(region())](const Config& c) {
+        computes ? element_work(std::vector{plan.q.element}, plan.q.depth).slots : 0;
+    return [=, rules = rules(), bytes = region_bytes(region())](const AttentionSm90& a) {
+      const Target& target = rules.of().target;
       constexpr double kRate = 2048;                     // multiply-adds of an SM in a cycle,
       constexpr double kExponentials = 16;               // exponentials,
       constexpr double kSlots = 128;                     // instructions of single threads,
@@ -211,7 +148,6 @@ class Sm90Attention : public Candidate {
       constexpr double kUnturned = 1.0005;  // as long, without turns
       constexpr double kOverlap = 1.45;     // how products and memory's traffic add up
       constexpr double kLaunch = 2e-6, kClock = 1.18, kBandwidth = 1.13;
-      const AttentionSm90 a = parameters_of_config(plan, c);
       const auto number = [](int64_t value) { return static_cast<double>(value); };
       const Walk& walk = walks.at({a.groups, a.block_k});
       const double scores = number(sm90::block_q(a) * a.block_k);
@@ -239,18 +175,20 @@ class Sm90Attention : public Candidate {
       const double working = std::pow(cycles / clock, kOverlap) +
                              std::pow(bytes / (target.bandwidth * kBandwidth), kOverlap);
       const double seconds = kLaunch + kOutside / clock + std::pow(working, 1 / kOverlap);
-      return a.parts == 1 ? seconds
-                          : seconds + AttentionKeyParts::combining_seconds(plan, a.parts, target);
+      return a.parts == 1
+                 ? seconds
+                 : seconds + AttentionKeyParts::combining_seconds(rules.of().plan, a.parts, target);
     };
   }
 
   KernelSequence lower(const Config& config) const override {
-    const AttentionPlan& plan = plan_;
-    AttentionSm90 a = parameters_of_config(plan, config);
+    const AttentionPlan& plan = this->plan();
+    AttentionSm90 a = rules().shape(config);
     a.workgroups = std::min<int64_t>(target().concurrent_clusters(1), sm90::tiles(a));
-    const std::vector<int64_t> lengths = lengths_of(plan, a);
-    a.orders = !are_equal(lengths);
-    a.heads = a.orders ? walked_together(a, lengths) : 1;
+    const TileOrder order = order_of_tiles(plan, sm90::block_q(a), a.block_k, a.batches,
+                                           a.workgroups, Turns::forth_and_back);
+    a.orders = order.by_length;
+    a.heads = order.heads;
 
     Kernel kernel = start_kernel(region());
     kernel.source = "attention_sm90";
@@ -299,8 +237,6 @@ class Sm90Attention : public Candidate {
         *operand.view, std::move(name),
         {{{operand.depths, 1, sm90::kPanel}, {operand.rows, operand.view->free_stride, rows}}});
   }
-
-  AttentionPlan plan_;
 };
 
 class AttentionSm90Template : public Template {
@@ -324,7 +260,10 @@ class AttentionSm90Template : public Template {
     if (target.has_matrix_unit("mma") &&
         plan->queries <= (plan->sharing() > 1 ? kFewShared : kFewQueries))
       return Refusal{str(plan->queries, " queries, too few for 64 rows")};
-    return std::make_shared<const Sm90Attention>(*this, region, target, *std::move(plan));
+    AttentionRules rules = rules_of(*std::move(plan), target);
+    if (!rules.has_legal())
+      return Refusal{str("no workgroup of ", target.id(), " has room for its tiles")};
+    return std::make_shared<const Sm90Attention>(*this, region, target, std::move(rules));
   }
 };
 
