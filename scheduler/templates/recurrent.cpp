@@ -2,33 +2,27 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/recurrent_forms.h"
 #include "scheduler/templates/recurrent_hooks.h"
+#include "scheduler/templates/rule_space.h"
 #include "support/checked.h"
 #include "support/error.h"
 
 namespace tcc::sched {
 namespace {
 
-enum Weights : int64_t { kInShared, kInRegisters, kInMemory };
-
 constexpr int64_t kChunk = 4;  // neighbouring weights of a column that a thread takes at once
 // Estimates of GPUs were not compared with measurements: one kernel must win by so much.
-constexpr double kMargin = 1.3;
+constexpr double kMustWinBy = 1.3;
 constexpr int64_t kMostKept = 128;  // weights in the registers of a thread
 
 // A config's values.
 struct RecurrentValues {
   int64_t rows, threads, shares, thread_columns, thread_rows, weights;
 };
-
-RecurrentValues values_of(const Config& c) {
-  return {c["rows"],           c["threads"],     c["shares"],
-          c["thread_columns"], c["thread_rows"], c["weights"]};
-}
 
 // The sizes that follow from them, as the device source has them.
 struct RecurrentShape : RecurrentValues {
@@ -43,15 +37,14 @@ struct RecurrentShape : RecurrentValues {
         workgroups(sizes.directions * groups),
         columns(gates * hidden),
         threads_r(rows / thread_rows),
-        threads_c(threads_r == 0 ? 0 : threads / (threads_r * shares)),
+        threads_c(threads / (threads_r * shares)),
         tiles(threads_c == 0 ? 0 : ceil_div(columns, threads_c * thread_columns)),
         thread_chunks(ceil_div(ceil_div(hidden, kChunk), shares)),
         chunks(thread_chunks * shares),
         items(ceil_div(hidden * rows, threads)) {}
 
-  bool is_whole() const {
-    return rows % thread_rows == 0 && threads_c > 0 &&
-           shares <= power_of_two_at_least(ceil_div(hidden, kChunk)) &&
+  bool is_shared_out() const {
+    return threads_c > 0 && shares <= power_of_two_at_least(ceil_div(hidden, kChunk)) &&
            threads_c * thread_columns < 2 * std::max(columns, thread_columns);
   }
   int64_t weight_words() const { return chunks * kChunk * columns; }
@@ -87,67 +80,68 @@ struct RecurrentShape : RecurrentValues {
   int64_t thread_chunks, chunks, items;
 };
 
-struct RecurrentRule {
-  const char* reason;
-  bool (*holds)(const RecurrentShape&, const Target&);
+struct RecurrentCase {
+  using Values = RecurrentValues;
+  using Shape = RecurrentShape;
+  Values values() const { return {}; }
+  Shape shape(const Values& values) const { return {plan.sizes, values}; }
+
+  RecurrentPlan plan;
+  Target target;
 };
 
-// Later ones rely on those before.
-constexpr RecurrentRule kRules[] = {
-    {"threads share out rows, columns and sums, and none is idle for want of them",
-     [](const auto& s, const auto&) { return s.is_whole(); }},
+constexpr Rule<RecurrentValues, RecurrentCase> kValueRules[] = {
+    {"threads have whole rows",
+     [](const auto& v, const auto&) { return v.rows % v.thread_rows == 0; }},
     {"a workgroup has no more threads than the device allows",
-     [](const auto& s, const auto& target) { return s.threads <= target.max_workgroup_size; }},
+     [](const auto& v, const auto& of) { return v.threads <= of.target.max_workgroup_size; }},
     {"fewer than twice the batch's rows",
-     [](const auto& s, const auto&) { return s.rows < 2 * s.batch; }},
+     [](const auto& v, const auto& of) { return v.rows < 2 * of.plan.sizes.batch; }},
+    {"sums are few",
+     [](const auto& v, const auto&) { return v.thread_columns * v.thread_rows <= 32; }},
+};
+constexpr Rule<RecurrentShape, RecurrentCase> kRules[] = {
+    {"threads share out columns and sums, and none is idle for want of them",
+     [](const auto& s, const auto&) { return s.is_shared_out(); }},
     {"weights in registers are those of one tile, and few",
      [](const auto& s, const auto&) {
        return s.weights != kInRegisters || (s.tiles == 1 && s.kept() <= kMostKept);
      }},
-    {"sums are few",
-     [](const auto& s, const auto&) { return s.thread_columns * s.thread_rows <= 32; }},
     {"the registers of a unit suffice",
-     [](const auto& s, const auto& target) {
-       return target.indexed_registers || s.registers() * s.threads <= target.registers_per_unit;
+     [](const auto& s, const auto& of) {
+       return of.target.indexed_registers ||
+              s.registers() * s.threads <= of.target.registers_per_unit;
      }},
     {"the states, the sums and the weights fit into shared memory",
-     [](const auto& s, const auto& target) { return s.shared_bytes() <= target.shared_bytes; }},
+     [](const auto& s, const auto& of) { return s.shared_bytes() <= of.target.shared_bytes; }},
     {"loops are as short as the device allows",
-     [](const auto& s, const auto& target) {
-       return target.max_loop_iterations == 0 || s.iterations() <= target.max_loop_iterations;
+     [](const auto& s, const auto& of) {
+       return of.target.max_loop_iterations == 0 || s.iterations() <= of.target.max_loop_iterations;
      }},
 };
 
-const std::vector<Parameter>& recurrent_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"rows", {1, 2, 4, 8, 16}, "rows of the batch that a workgroup has"},
-      {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup"},
-      {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum"},
-      {"thread_columns", {1, 2, 4, 8}, "columns of the weights that a thread multiplies at once"},
-      {"thread_rows", {1, 2, 4, 8}, "rows of the state that it multiplies at once"},
-      {"weights",
-       {kInShared, kInRegisters, kInMemory},
-       "the weights stay in shared memory (0) or registers (1), or are read at each step (2)"},
-  };
-  return parameters;
-}
+using RecurrentRules = RuleSpace<RecurrentCase>;
 
-// Calls `visit` with every legal shape, without the detour through configs.
-void each_shape(const RecurrentPlan& plan, const Target& target,
-                const std::function<void(const RecurrentShape&)>& visit) {
-  const auto& of = recurrent_parameters();
-  for (const int64_t rows : of[0].values)
-    for (const int64_t threads : of[1].values)
-      for (const int64_t shares : of[2].values)
-        for (const int64_t thread_columns : of[3].values)
-          for (const int64_t thread_rows : of[4].values)
-            for (const int64_t weights : of[5].values) {
-              const RecurrentShape s(plan.sizes,
-                                     {rows, threads, shares, thread_columns, thread_rows, weights});
-              if (std::ranges::all_of(kRules,
-                                      [&](const auto& rule) { return rule.holds(s, target); }))
-                visit(s);
-            }
+RecurrentRules rules_of(RecurrentPlan plan, const Target& target) {
+  using V = RecurrentValues;
+  return {std::make_shared<const RecurrentCase>(std::move(plan), target),
+          {{"rows", {1, 2, 4, 8, 16}, "rows of the batch that a workgroup has", &V::rows},
+           {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup", &V::threads},
+           {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum", &V::shares},
+           {"thread_columns",
+            {1, 2, 4, 8},
+            "columns of the weights that a thread multiplies at once",
+            &V::thread_columns},
+           {"thread_rows",
+            {1, 2, 4, 8},
+            "rows of the state that it multiplies at once",
+            &V::thread_rows},
+           {"weights",
+            {kInShared, kInRegisters, kInMemory},
+            "the weights stay in shared memory (0) or registers (1), or are read at each step (2)",
+            &V::weights}},
+          kValueRules,
+          kRules};
 }
 
 double number(int64_t value) { return static_cast<double>(value); }
@@ -199,71 +193,27 @@ class RecurrentModel {
   }
 
  private:
-  const Target& target_;
+  Target target_;
   double slots_, bytes_, element_;
 };
 
-struct Fastest {
-  RecurrentValues values;
-  double seconds;
-};
-std::optional<Fastest> fastest(const Region& region, const RecurrentPlan& plan,
-                               const Target& target) {
-  const RecurrentModel model(region, plan, target);
-  std::optional<Fastest> best;
-  each_shape(plan, target, [&](const RecurrentShape& s) {
-    const double seconds = model.seconds(s);
-    if (!best || seconds < best->seconds) best = Fastest{s, seconds};
-  });
-  return best;
-}
-
-class WholeLayer : public Candidate {
+class WholeLayer : public RuledCandidate<RecurrentCase> {
  public:
-  WholeLayer(const Template& by, const Region& region, const Target& target, RecurrentPlan plan,
+  WholeLayer(const Template& by, const Region& region, const Target& target, RecurrentRules rules,
              const RecurrentValues& fastest)
-      : Candidate(by, region, target),
-        plan_(std::make_shared<const RecurrentPlan>(std::move(plan))),
-        fastest_(fastest) {}
+      : RuledCandidate(by, region, target, std::move(rules)), fastest_(fastest) {}
 
  private:
-  ConfigSpace make_space() const override {
-    ConfigSpace space;
-    space.parameters = recurrent_parameters();
-    for (const RecurrentRule& rule : kRules)
-      space.constraints.push_back(
-          {rule.reason, [&rule, sizes = plan_->sizes, target = target()](const Config& c) {
-             return rule.holds(RecurrentShape(sizes, values_of(c)), target);
-           }});
-    return space;
-  }
-
-  Config make_default_config() const override {
-    const RecurrentValues& v = fastest_;
-    return {{"rows", v.rows},
-            {"threads", v.threads},
-            {"shares", v.shares},
-            {"thread_columns", v.thread_columns},
-            {"thread_rows", v.thread_rows},
-            {"weights", v.weights}};
-  }
-
-  CostModel make_cost_model() const override {
-    struct Owned {
-      Target target;
-      std::optional<RecurrentModel> model;
-    };
-    const auto owned = std::make_shared<Owned>(Owned{target(), {}});
-    owned->model.emplace(region(), *plan_, owned->target);
-    return [owned, sizes = plan_->sizes](const Config& c) {
-      return owned->model->seconds(RecurrentShape(sizes, values_of(c)));
-    };
+  Config make_default_config() const override { return rules().config(fastest_); }
+  ShapeModel shape_model() const override {
+    return [model = RecurrentModel(region(), rules().of().plan, target())](
+               const RecurrentShape& s) { return model.seconds(s); };
   }
 
   KernelSequence lower(const Config& config) const override {
-    const RecurrentPlan& plan = *plan_;
+    const RecurrentPlan& plan = rules().of().plan;
     const ir::RecurrentSteps& sizes = plan.sizes;
-    const RecurrentShape s(sizes, values_of(config));
+    const RecurrentShape s = rules().shape(config);
     Kernel kernel = start_kernel(region());
     kernel.source = "recurrent";
     kernel.workgroup = static_cast<int>(s.threads);
@@ -272,9 +222,9 @@ class WholeLayer : public Candidate {
     if (target().api == exec::Api::cuda) kernel.shared_bytes = s.shared_bytes();
     kernel.flops = 2.0 * number(sizes.steps * sizes.batch * sizes.directions) *
                    number(sizes.gates * sizes.hidden * sizes.hidden);
-    kernel.defines = recurrent_defines(plan, {{"EXCHANGE", 0},
-                                              {"INITIAL", 0},
-                                              {"MATRIX", 0},
+    kernel.defines = recurrent_defines(plan, {{"EXCHANGE", kAlone},
+                                              {"INITIAL", false},
+                                              {"MATRIX", false},
                                               {"UNITS", sizes.hidden},
                                               {"PARTS", 1},
                                               {"ROWS", s.rows},
@@ -291,7 +241,6 @@ class WholeLayer : public Candidate {
     return kernel;
   }
 
-  const std::shared_ptr<const RecurrentPlan> plan_;
   const RecurrentValues fastest_;
 };
 
@@ -306,15 +255,18 @@ class RecurrentTemplate : public Template {
     OrRefusal<RecurrentPlan> plan = plan_recurrent(region);
     if (!plan) return plan.refusal();
     if (!target.has_device_source("recurrent")) return Refusal{"the target has no such kernels"};
-    const std::optional<Fastest> best = fastest(region, *plan, target);
+    const RecurrentModel model(region, *plan, target);
+    const double apart = unrolled_seconds(*plan, target);
+    RecurrentRules rules = rules_of(*std::move(plan), target);
+    const auto best = rules.fastest([&](const RecurrentShape& s) { return model.seconds(s); });
+    const ir::RecurrentSteps& sizes = rules.of().plan.sizes;
     if (!best)
       return Refusal{str("no workgroup of ", target.id(), " has memory and loops for ",
-                         plan->sizes.hidden, " hidden units over ", plan->sizes.steps, " steps")};
-    const double apart = unrolled_seconds(*plan, target);
-    if (kMargin * best->seconds > apart)
-      return Refusal{str("all steps in one kernel take about ", std::lround(best->seconds * 1e6),
+                         sizes.hidden, " hidden units over ", sizes.steps, " steps")};
+    if (kMustWinBy * best->cost > apart)
+      return Refusal{str("all steps in one kernel take about ", std::lround(best->cost * 1e6),
                          " us, and steps of their own ", std::lround(apart * 1e6), " us")};
-    return std::make_shared<const WholeLayer>(*this, region, target, *std::move(plan),
+    return std::make_shared<const WholeLayer>(*this, region, target, std::move(rules),
                                               best->values);
   }
 };

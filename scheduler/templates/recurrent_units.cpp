@@ -5,20 +5,17 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
-#include <optional>
 
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/recurrent_forms.h"
 #include "scheduler/templates/recurrent_hooks.h"
+#include "scheduler/templates/rule_space.h"
 #include "support/checked.h"
 #include "support/error.h"
 
 namespace tcc::sched {
 namespace {
-
-// As the device source has them.
-enum Exchange : int64_t { kByLaunch = 1, kByWaiting = 2 };
-enum Weights : int64_t { kInShared, kInRegisters, kInMemory };
 
 constexpr int64_t kChunk = 4;           // neighbouring weights of a column that a thread takes
 constexpr int64_t kTile = 16;           // columns of a matrix product
@@ -27,20 +24,26 @@ constexpr int64_t kCounterStride = 32;  // words between counters of arrivals
 constexpr int64_t kMostRegisters = 255;
 constexpr int64_t kMostKept = 128;  // weights in the registers of a thread, of FMAs
 constexpr int64_t kMostItems = 8;   // elements of the state whose projection a thread holds
-// An unrolled layer takes compile time and memory for each step: it must be faster by so much.
-constexpr double kMargin = 2;
+// An unrolled layer takes compile time and memory for each step: these may take so much longer.
+constexpr double kMayLoseBy = 2;
 // From a workgroup's arrival to the moment when all know that all have arrived.
 constexpr double kExchangeSeconds = 1.5e-6;
 
 // A config's values.
 struct UnitsValues {
   int64_t rows, units, threads, matrix, shares, thread_columns, thread_rows, weights;
-};
 
-UnitsValues values_of(const Config& c) {
-  return {c["rows"],   c["units"],          c["threads"],     c["matrix"],
-          c["shares"], c["thread_columns"], c["thread_rows"], c["weights"]};
-}
+  // Threads have whole rows; of matrix units there is one form.
+  bool are_whole() const {
+    return matrix ? rows % 8 == 0 && shares == 1 && thread_columns == 1 && thread_rows == 1
+                  : rows % thread_rows == 0;
+  }
+  // Weights are read at each launch, or stay on the chip.
+  bool have_their_weights(Exchange exchange) const {
+    if (exchange == kByLaunch) return weights == kInMemory;
+    return matrix ? weights == kInRegisters : weights != kInMemory;
+  }
+};
 
 double number(int64_t value) { return static_cast<double>(value); }
 
@@ -69,23 +72,16 @@ struct UnitsShape : UnitsValues {
       kept_tiles = weights == kInMemory ? 0 : std::min(kept, tiles_m);
     } else {
       threads_r = rows / thread_rows;
-      threads_c = threads_r == 0 ? 0 : threads / (threads_r * shares);
+      threads_c = threads / (threads_r * shares);
       tiles = threads_c == 0 ? 0 : ceil_div(columns, threads_c * thread_columns);
       thread_chunks = ceil_div(ceil_div(sizes.hidden, kChunk), shares);
     }
   }
 
-  bool is_whole() const {
-    if (matrix)  // one form of each
-      return rows % 8 == 0 && shares == 1 && thread_columns == 1 && thread_rows == 1 &&
-             warps <= power_of_two_at_least(blocks);
-    return rows % thread_rows == 0 && threads_c > 0 &&
-           shares <= power_of_two_at_least(ceil_div(sizes.hidden, kChunk)) &&
+  bool is_shared_out() const {
+    if (matrix) return warps <= power_of_two_at_least(blocks);
+    return threads_c > 0 && shares <= power_of_two_at_least(ceil_div(sizes.hidden, kChunk)) &&
            threads_c * thread_columns < 2 * std::max(columns, thread_columns);
-  }
-  bool has_its_weights() const {
-    if (exchange == kByLaunch) return weights == kInMemory;
-    return matrix ? weights == kInRegisters : weights != kInMemory;
   }
   int64_t kept() const {
     return !matrix && weights == kInRegisters ? thread_chunks * kChunk * thread_columns : 0;
@@ -133,131 +129,108 @@ struct UnitsShape : UnitsValues {
   }
 };
 
-struct UnitsRule {
-  const char* reason;
-  bool (*holds)(const UnitsShape&, const RecurrentPlan&, const Target&);
-};
-
-// Later ones rely on those before.
-constexpr UnitsRule kRules[] = {
-    {"matrix units are those of a warp, and multiply the weights' type",
-     [](const auto& s, const auto& plan, const auto& target) {
-       return !s.matrix || (s.threads % 32 == 0 && plan.dtype != DType::f32 &&
-                            target.multiplies("mma", plan.dtype, plan.dtype, DType::f32));
-     }},
-    {"threads share out rows, columns and sums, and none is idle for want of them",
-     [](const auto& s, const auto&, const auto&) { return s.is_whole(); }},
-    {"weights are read at each launch, or stay on the chip",
-     [](const auto& s, const auto&, const auto&) { return s.has_its_weights(); }},
-    {"a workgroup has no more threads than the device allows",
-     [](const auto& s, const auto&, const auto& target) {
-       return s.threads <= target.max_workgroup_size;
-     }},
-    {"fewer than twice the batch's rows, and than twice the hidden units",
-     [](const auto& s, const auto&, const auto&) {
-       return (s.rows < 2 * s.sizes.batch || (s.matrix && s.rows == 8)) &&
-              s.units < 2 * s.sizes.hidden;
-     }},
-    {"workgroups that wait for each other have a unit each",
-     [](const auto& s, const auto&, const auto& target) {
-       return s.exchange == kByLaunch ||
-              (s.workgroups <= target.compute_units && s.items <= kMostItems);
-     }},
-    {"weights in registers are those of one tile, and few",
-     [](const auto& s, const auto&, const auto&) {
-       return s.matrix || s.weights != kInRegisters || (s.tiles == 1 && s.kept() <= kMostKept);
-     }},
-    {"sums are few",
-     [](const auto& s, const auto&, const auto&) {
-       return s.thread_columns * s.thread_rows <= 32 && s.tiles_m * s.tiles_n <= 24;
-     }},
-    {"the registers of a unit suffice",
-     [](const auto& s, const auto&, const auto& target) {
-       return target.indexed_registers || (s.registers() <= kMostRegisters &&
-                                           s.registers() * s.threads <= target.registers_per_unit);
-     }},
-    {"the states, the sums and the weights fit into shared memory",
-     [](const auto& s, const auto&, const auto& target) {
-       return s.shared_bytes() <= target.shared_bytes;
-     }},
-    {"loops are as short as the device allows",
-     [](const auto& s, const auto&, const auto& target) {
-       return target.max_loop_iterations == 0 || s.iterations() <= target.max_loop_iterations;
-     }},
-};
-
-const std::vector<Parameter>& units_parameters() {
-  static const std::vector<Parameter> parameters = {
-      {"rows", {1, 2, 4, 8, 16, 32, 64}, "rows of the batch that a workgroup has"},
-      {"units", {1, 2, 4, 8, 12, 16, 24, 32}, "hidden units that it has"},
-      {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup"},
-      {"matrix", {0, 1}, "products are of FMAs (0) or of matrix units (1)"},
-      {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum of FMAs"},
-      {"thread_columns", {1, 2, 4, 8}, "columns of the weights that a thread multiplies at once"},
-      {"thread_rows", {1, 2, 4, 8}, "rows of the state that it multiplies at once"},
-      {"weights",
-       {kInShared, kInRegisters, kInMemory},
-       "the weights stay in shared memory (0) or registers (1), or are read at each step (2); of "
-       "matrix units, what exceeds the registers (1) is in shared memory"},
-  };
-  return parameters;
-}
-
-// A candidate keeps this for its shapes.
 struct UnitsCase {
+  using Values = UnitsValues;
+  using Shape = UnitsShape;
+  Values values() const { return {}; }
+  Shape shape(const Values& values) const { return {plan, exchange, target, values}; }
+
   RecurrentPlan plan;
   Exchange exchange;
   Target target;
-
-  UnitsShape shape(const UnitsValues& values) const { return {plan, exchange, target, values}; }
 };
 
-bool is_legal(const UnitsCase& of, const UnitsShape& s) {
-  return std::ranges::all_of(
-      kRules, [&](const UnitsRule& rule) { return rule.holds(s, of.plan, of.target); });
-}
+constexpr Rule<UnitsValues, UnitsCase> kValueRules[] = {
+    {"threads have whole rows, and matrix units one form of sharing",
+     [](const auto& v, const auto&) { return v.are_whole(); }},
+    {"weights are read at each launch, or stay on the chip",
+     [](const auto& v, const auto& of) { return v.have_their_weights(of.exchange); }},
+    {"matrix units are those of a warp, and multiply the weights' type",
+     [](const auto& v, const auto& of) {
+       const DType dtype = of.plan.dtype;
+       return !v.matrix || (v.threads % 32 == 0 && dtype != DType::f32 &&
+                            of.target.multiplies("mma", dtype, dtype, DType::f32));
+     }},
+    {"a workgroup has no more threads than the device allows",
+     [](const auto& v, const auto& of) { return v.threads <= of.target.max_workgroup_size; }},
+    {"fewer than twice the batch's rows, and than twice the hidden units",
+     [](const auto& v, const auto& of) {
+       const ir::RecurrentSteps& sizes = of.plan.sizes;
+       return (v.rows < 2 * sizes.batch || (v.matrix && v.rows == 8)) && v.units < 2 * sizes.hidden;
+     }},
+};
+constexpr Rule<UnitsShape, UnitsCase> kRules[] = {
+    {"threads share out columns and sums, and none is idle for want of them",
+     [](const auto& s, const auto&) { return s.is_shared_out(); }},
+    {"workgroups that wait for each other have a unit each",
+     [](const auto& s, const auto& of) {
+       return s.exchange == kByLaunch ||
+              (s.workgroups <= of.target.compute_units && s.items <= kMostItems);
+     }},
+    {"weights in registers are those of one tile, and few",
+     [](const auto& s, const auto&) {
+       return s.matrix || s.weights != kInRegisters || (s.tiles == 1 && s.kept() <= kMostKept);
+     }},
+    {"sums are few",
+     [](const auto& s, const auto&) {
+       return s.thread_columns * s.thread_rows <= 32 && s.tiles_m * s.tiles_n <= 24;
+     }},
+    {"the registers of a unit suffice",
+     [](const auto& s, const auto& of) {
+       return of.target.indexed_registers ||
+              (s.registers() <= kMostRegisters &&
+               s.registers() * s.threads <= of.target.registers_per_unit);
+     }},
+    {"the states, the sums and the weights fit into shared memory",
+     [](const auto& s, const auto& of) { return s.shared_bytes() <= of.target.shared_bytes; }},
+    {"loops are as short as the device allows",
+     [](const auto& s, const auto& of) {
+       return of.target.max_loop_iterations == 0 || s.iterations() <= of.target.max_loop_iterations;
+     }},
+};
 
-// Calls `visit` with every legal shape, without the detour through configs.
-void each_shape(const UnitsCase& of, const std::function<void(const UnitsShape&)>& visit) {
-  const auto& list = units_parameters();
-  const std::vector<int64_t> one = {1}, in_registers = {kInRegisters}, in_memory = {kInMemory},
-                             on_chip = {kInShared, kInRegisters};
-  for (const int64_t rows : list[0].values)
-    for (const int64_t units : list[1].values)
-      for (const int64_t threads : list[2].values)
-        for (const int64_t matrix : list[3].values) {
-          const auto& places = of.exchange == kByLaunch ? in_memory
-                               : matrix                 ? in_registers
-                                                        : on_chip;
-          for (const int64_t shares : matrix ? one : list[4].values)
-            for (const int64_t columns : matrix ? one : list[5].values)
-              for (const int64_t thread_rows : matrix ? one : list[6].values)
-                for (const int64_t weights : places) {
-                  const UnitsShape s = of.shape(
-                      {rows, units, threads, matrix, shares, columns, thread_rows, weights});
-                  if (is_legal(of, s)) visit(s);
-                }
-        }
+using UnitsRules = RuleSpace<UnitsCase>;
+
+UnitsRules rules_of(RecurrentPlan plan, Exchange exchange, const Target& target) {
+  using V = UnitsValues;
+  return {std::make_shared<const UnitsCase>(std::move(plan), exchange, target),
+          {{"rows", {1, 2, 4, 8, 16, 32, 64}, "rows of the batch that a workgroup has", &V::rows},
+           {"units", {1, 2, 4, 8, 12, 16, 24, 32}, "hidden units that it has", &V::units},
+           {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup", &V::threads},
+           {"matrix", {0, 1}, "products are of FMAs (0) or of matrix units (1)", &V::matrix},
+           {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum of FMAs", &V::shares},
+           {"thread_columns",
+            {1, 2, 4, 8},
+            "columns of the weights that a thread multiplies at once",
+            &V::thread_columns},
+           {"thread_rows",
+            {1, 2, 4, 8},
+            "rows of the state that it multiplies at once",
+            &V::thread_rows},
+           {"weights",
+            {kInShared, kInRegisters, kInMemory},
+            "the weights stay in shared memory (0) or registers (1), or are read at each step (2); "
+            "of matrix units, what exceeds the registers (1) is in shared memory",
+            &V::weights}},
+          kValueRules,
+          kRules};
 }
 
 // Predicts the seconds of a shape. For a single row they are twice what an H200 takes.
 class UnitsModel {
  public:
-  UnitsModel(const Region& region, UnitsCase of)
-      : of_(std::move(of)),
-        slots_(cell_slots(region, of_.plan)),
+  UnitsModel(const Region& region, const UnitsCase& of)
+      : target_(of.target),
+        slots_(cell_slots(region, of.plan)),
         bytes_(region_bytes(region)),
-        element_(size_bytes(of_.plan.dtype)) {}
-
-  const UnitsCase& of() const { return of_; }
+        element_(size_bytes(of.plan.dtype)) {}
 
   double seconds(const UnitsShape& s) const {
-    const Target& target = of_.target;
-    const double step = predicted_seconds(step_cost(s), target), steps = number(s.sizes.steps);
+    const double step = predicted_seconds(step_cost(s), target_), steps = number(s.sizes.steps);
     if (s.exchange == kByLaunch) return steps * step;
     const double all = number(s.workgroups * s.columns * s.sizes.hidden) * element_;
-    return launch_seconds(target) + all / cache_bandwidth(target) +
-           steps * (step - launch_seconds(target) + kExchangeSeconds);
+    return launch_seconds(target_) + all / cache_bandwidth(target_) +
+           steps * (step - launch_seconds(target_) + kExchangeSeconds);
   }
 
  private:
@@ -307,63 +280,28 @@ class UnitsModel {
     return cost;
   }
 
-  const UnitsCase of_;
-  const double slots_, bytes_, element_;
+  Target target_;
+  double slots_, bytes_, element_;
 };
 
-struct Fastest {
-  UnitsValues values;
-  double seconds;
-};
-std::optional<Fastest> fastest(const UnitsModel& model) {
-  std::optional<Fastest> best;
-  each_shape(model.of(), [&](const UnitsShape& s) {
-    const double seconds = model.seconds(s);
-    if (!best || seconds < best->seconds) best = Fastest{s, seconds};
-  });
-  return best;
-}
-
-class SharedLayer : public Candidate {
+class SharedLayer : public RuledCandidate<UnitsCase> {
  public:
-  SharedLayer(const Template& by, const Region& region, const Target& target,
-              std::shared_ptr<const UnitsModel> model, const UnitsValues& fastest)
-      : Candidate(by, region, target), model_(std::move(model)), fastest_(fastest) {}
+  SharedLayer(const Template& by, const Region& region, const Target& target, UnitsRules rules,
+              const UnitsValues& fastest)
+      : RuledCandidate(by, region, target, std::move(rules)), fastest_(fastest) {}
 
  private:
-  ConfigSpace make_space() const override {
-    ConfigSpace space;
-    space.parameters = units_parameters();
-    for (const UnitsRule& rule : kRules)
-      space.constraints.push_back({rule.reason, [&rule, model = model_](const Config& c) {
-                                     const UnitsCase& of = model->of();
-                                     return rule.holds(of.shape(values_of(c)), of.plan, of.target);
-                                   }});
-    return space;
-  }
-
-  Config make_default_config() const override {
-    const UnitsValues& v = fastest_;
-    return {{"rows", v.rows},
-            {"units", v.units},
-            {"threads", v.threads},
-            {"matrix", v.matrix},
-            {"shares", v.shares},
-            {"thread_columns", v.thread_columns},
-            {"thread_rows", v.thread_rows},
-            {"weights", v.weights}};
-  }
-
-  CostModel make_cost_model() const override {
-    return [model = model_](const Config& c) {
-      return model->seconds(model->of().shape(values_of(c)));
+  Config make_default_config() const override { return rules().config(fastest_); }
+  ShapeModel shape_model() const override {
+    return [model = UnitsModel(region(), rules().of())](const UnitsShape& s) {
+      return model.seconds(s);
     };
   }
 
   KernelSequence lower(const Config& config) const override {
-    RecurrentPlan plan = model_->of().plan;
+    RecurrentPlan plan = rules().of().plan;
     const ir::RecurrentSteps& sizes = plan.sizes;
-    const UnitsShape s = model_->of().shape(values_of(config));
+    const UnitsShape s = rules().shape(config);
     const bool waits = s.exchange == kByWaiting;
     if (s.matrix) plan.w_vector = std::gcd<int64_t>(sizes.hidden, 8);
     const bool has_initial = std::ranges::any_of(sizes.initial, [](auto* v) { return v; });
@@ -444,7 +382,6 @@ class SharedLayer : public Candidate {
     return sequence;
   }
 
-  const std::shared_ptr<const UnitsModel> model_;
   const UnitsValues fastest_;
 };
 
@@ -465,18 +402,19 @@ class UnitsTemplate : public Template {
     if (plan->sizes.steps > kMostLaunches)
       return Refusal{str(plan->sizes.steps, " steps are too many")};
     const double apart = unrolled_seconds(*plan, target);
-    const auto model =
-        std::make_shared<const UnitsModel>(region, UnitsCase{*std::move(plan), exchange_, target});
-    const std::optional<Fastest> best = fastest(*model);
-    const ir::RecurrentSteps& sizes = model->of().plan.sizes;
+    UnitsRules rules = rules_of(*std::move(plan), exchange_, target);
+    const UnitsModel model(region, rules.of());
+    const auto best = rules.fastest([&](const UnitsShape& s) { return model.seconds(s); });
+    const ir::RecurrentSteps& sizes = rules.of().plan.sizes;
     if (!best)
       return Refusal{str("the weights of ", sizes.hidden, " hidden units and ", sizes.directions,
                          sizes.directions > 1 ? " directions" : " direction",
                          " do not fit the workgroups of ", target.id())};
-    if (best->seconds > kMargin * apart)
-      return Refusal{str("its steps take about ", std::lround(best->seconds * 1e6),
+    if (best->cost > kMayLoseBy * apart)
+      return Refusal{str("its steps take about ", std::lround(best->cost * 1e6),
                          " us, and those of an unrolled layer ", std::lround(apart * 1e6), " us")};
-    return std::make_shared<const SharedLayer>(*this, region, target, model, best->values);
+    return std::make_shared<const SharedLayer>(*this, region, target, std::move(rules),
+                                               best->values);
   }
 
  private:
