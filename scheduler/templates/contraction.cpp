@@ -33,54 +33,55 @@ int64_t pack_of(const Region& region, const ContractionPlan& plan, const Target&
   return packs ? 4 : 1;
 }
 
-class FmaCandidate : public ProductCandidate {
+FmaProduct product_of(const Region& region, const ContractionPlan& plan, int64_t pack) {
+  FmaProduct product;
+  product.batch = plan.batch.size().usual();
+  product.m = plan.m.size().usual();
+  product.n = plan.n.size().usual();
+  product.k = ceil_div(plan.k.size().usual(), pack);
+  product.most_k = ceil_div(plan.k.size().range().hi, pack);
+  product.pack = pack;
+  // Indices and bounds of what is no view of a buffer.
+  constexpr double kView = 16, kComputed = 40;
+  const auto operand = [&](bool of_a) {
+    const auto& of_plan = of_a ? plan.a : plan.b;
+    const bool is_computed = open_dims(region).empty() && !operand_view(region, plan, of_a);
+    return FmaProduct::Operand{of_plan.along_k, of_plan.vector, is_computed ? kComputed : kView,
+                               is_computed};
+  };
+  product.a = operand(true);
+  product.b = operand(false);
+  product.element = size_bytes(plan.accumulator);
+  product.fold = plan.fold;
+  // An operand's element as it lies in memory; a prologue of several inputs reads as much more.
+  product.operand_bytes = 0;
+  for (const ir::Value* input : region.anchor->inputs)
+    if (input)
+      product.operand_bytes = std::max<double>(product.operand_bytes, size_bytes(input->dtype()));
+  product.bytes = region_bytes(region);
+  product.epilogue = region_slots(region);
+  return product;
+}
+
+class FmaCandidate : public RuledCandidate<FmaCase, ProductCandidate> {
  public:
-  FmaCandidate(const Template& by, const Region& region, const Target& target, ContractionPlan plan)
-      : ProductCandidate(by, region, target),
+  FmaCandidate(const Template& by, const Region& region, const Target& target, ContractionPlan plan,
+               int64_t pack)
+      : RuledCandidate(by, region, target, fma_rules(product_of(region, plan, pack), target)),
         plan_(std::move(plan)),
-        pack_(pack_of(region, plan_, target)),
-        product_(std::make_shared<const FmaProduct>(product_of())) {}
+        pack_(pack) {}
 
  private:
-  ConfigSpace make_space() const override {
-    const Target& target = this->target();
-    ConfigSpace space;
-    space.parameters = {
-        {"block_m", {8, 16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
-        {"block_n", {8, 16, 32, 64, 128, 256}, "columns of a workgroup's tile"},
-        {"block_k", {8, 16, 32, 64}, "products (of bytes: words) summed between two barriers"},
-        {"thread_m", {1, 2, 4, 8}, "rows of a thread's tile"},
-        {"thread_n", {1, 2, 4, 8, 16}, "columns of a thread's tile"},
-        {"slices", {1, 2, 4, 8}, "groups of threads that share the products of a tile"},
-    };
-    if (target.max_cluster > 1) {
-      space.parameters.push_back({"cluster", {1, 2, 4, 8}, "workgroups that share k"});
-      std::erase_if(space.parameters.back().values,
-                    [&](int64_t cluster) { return cluster > target.max_cluster; });
-    }
-    for (const FmaRule& rule : fma_rules())
-      space.constraints.push_back(
-          {rule.reason, [&rule, product = product_, target](const Config& c) {
-             return rule.holds(fma_tile(c), *product, target);
-           }});
-    return space;
-  }
-
   Config make_default_config() const override {
-    if (const std::optional<FmaTile> tile = fastest_tile(*product_, target()))
-      return config_of(*tile, target());
-    std::optional<Config> first;  // a device with little shared memory, or an odd type
-    own_space().enumerate([&](const Config& config) {
-      first = config;
-      return false;
-    });
-    TCC_CHECK(first, "no legal contraction config on ", target().id());
-    return *first;
+    std::optional<FmaTile> tile = fastest_tile(rules());
+    if (!tile) tile = rules().first();  // a device with little shared memory, or an odd type
+    TCC_CHECK(tile, "no legal contraction config on ", target().id());
+    return rules().config(*tile);
   }
 
-  CostModel make_cost_model() const override {
-    return [product = product_, target = target()](const Config& c) {
-      return predicted_seconds(fma_tile(c), *product, target);
+  ShapeModel shape_model() const override {
+    return [product = rules().of().product, target = target()](const FmaTile& tile) {
+      return predicted_seconds(tile, product, target);
     };
   }
 
@@ -89,45 +90,13 @@ class FmaCandidate : public ProductCandidate {
     return std::min(8, target().max_cluster) * tiles_of(product, 64, 64);
   }
 
-  FmaProduct product_of() const {
-    const Region& region = this->region();
-    const ContractionPlan& plan = plan_;
-    FmaProduct product;
-    product.batch = plan.batch.size().usual();
-    product.m = plan.m.size().usual();
-    product.n = plan.n.size().usual();
-    product.k = ceil_div(plan.k.size().usual(), pack_);
-    product.most_k = ceil_div(plan.k.size().range().hi, pack_);
-    product.pack = pack_;
-    // Indices and bounds of what is no view of a buffer.
-    constexpr double kView = 16, kComputed = 40;
-    const auto operand = [&](bool of_a) {
-      const auto& of_plan = of_a ? plan.a : plan.b;
-      const bool is_computed = open_dims(region).empty() && !operand_view(region, plan, of_a);
-      return FmaProduct::Operand{of_plan.along_k, of_plan.vector, is_computed ? kComputed : kView,
-                                 is_computed};
-    };
-    product.a = operand(true);
-    product.b = operand(false);
-    product.element = size_bytes(plan.accumulator);
-    product.fold = plan.fold;
-    // An operand's element as it lies in memory; a prologue of several inputs reads as much more.
-    product.operand_bytes = 0;
-    for (const ir::Value* input : region.anchor->inputs)
-      if (input)
-        product.operand_bytes = std::max<double>(product.operand_bytes, size_bytes(input->dtype()));
-    product.bytes = region_bytes(region);
-    product.epilogue = region_slots(region);
-    return product;
-  }
-
- public:
   KernelSequence lower(const Config& config) const override {
     const Region& region = this->region();
     const ContractionPlan& plan = plan_;
     Kernel kernel = start_kernel(region);
     const int64_t pack = pack_;
-    const FmaTile sizes = fma_tile(config);
+    const FmaTile sizes = rules().shape(config);
+    const FmaProduct& product = rules().of().product;
     const ContractionTile tile{sizes.block_m, sizes.block_n, sizes.block_k * pack, sizes.segment()};
     const ContractionHooks hooks(region, plan, tile);
     const SymInt tiles_m = ir::ceildiv(plan.m.size(), sizes.block_m),
@@ -136,7 +105,7 @@ class FmaCandidate : public ProductCandidate {
     kernel.workgroup = static_cast<int>(sizes.threads());
     kernel.grid = plan.batch.size() * tiles_m * tiles_n * sizes.cluster;
     kernel.cluster = static_cast<int>(sizes.cluster);
-    const int64_t shared = shared_bytes(sizes, *product_);
+    const int64_t shared = shared_bytes(sizes, product);
     // Static, in the source, where targets have no other.
     kernel.shared_bytes = target().declared_shared_bytes > 0 ? shared : 0;
     kernel.flops = plan.flops();
@@ -165,9 +134,9 @@ class FmaCandidate : public ProductCandidate {
     define("B_ALONG_K", plan.b.along_k);
     define("SEGMENT", tile.segment);
     define("SHARED_BYTES", shared);
-    define("TOTALS_SHARED", totals_are_shared(sizes, *product_));
+    define("TOTALS_SHARED", totals_are_shared(sizes, product));
     // 0: never. Else the number of k tiles after which partial sums join the total.
-    define("FOLD_TILES", fold_tiles(sizes, *product_));
+    define("FOLD_TILES", fold_tiles(sizes, product));
     define("FLOAT_ACC", is_float(plan.accumulator));
     if (pack > 1) {
       define("PACK", pack);
@@ -179,10 +148,8 @@ class FmaCandidate : public ProductCandidate {
     return kernel;
   }
 
- private:
   ContractionPlan plan_;
   int64_t pack_;
-  std::shared_ptr<const FmaProduct> product_;
 };
 
 class ContractionTemplate : public Template {
@@ -195,7 +162,8 @@ class ContractionTemplate : public Template {
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<ContractionPlan> plan = plan_contraction(region);
     if (!plan) return plan.refusal();
-    return std::make_shared<const FmaCandidate>(*this, region, target, *std::move(plan));
+    const int64_t pack = pack_of(region, *plan, target);
+    return std::make_shared<const FmaCandidate>(*this, region, target, *std::move(plan), pack);
   }
 };
 

@@ -15,37 +15,38 @@ int64_t register_words(const FmaTile& t, const FmaProduct& p) {
   return t.thread_m * t.thread_n * p.element / 4;
 }
 
-constexpr FmaRule kRules[] = {
+constexpr Rule<FmaTile, FmaCase> kRules[] = {
     {"a workgroup has 32 to 512 threads, and no more than the device allows",
-     [](const auto& t, const auto&, const auto& target) {
+     [](const auto& t, const auto& of) {
        return t.block_m >= t.thread_m && t.block_n >= t.thread_n && t.threads() >= 32 &&
-              t.threads() <= std::min(512, target.max_workgroup_size);
+              t.threads() <= std::min(512, of.target.max_workgroup_size);
      }},
     {"a thread's sums fit into registers; on targets with little shared memory, the totals of long "
      "sums, too",
-     [](const auto& t, const auto& p, const auto& target) {
-       return register_words(t, p) <= kMostWords &&
-              (!totals_are_shared(t, p) || target.declared_shared_bytes > 0);
+     [](const auto& t, const auto& of) {
+       return register_words(t, of.product) <= kMostWords &&
+              (!totals_are_shared(t, of.product) || of.target.declared_shared_bytes > 0);
      }},
     {"the tiles fit into shared memory",
-     [](const auto& t, const auto& p, const auto& target) {
-       return shared_bytes(t, p) <= target.shared_bytes;
+     [](const auto& t, const auto& of) {
+       return shared_bytes(t, of.product) <= of.target.shared_bytes;
      }},
     {"slices have four products of a tile or more, and share whole segments of sums, which fit "
-     "into "
-     "the tiles' memory",
-     [](const auto& t, const auto& p, const auto&) {
+     "into the tiles' memory",
+     [](const auto& t, const auto& of) {
+       const int element = of.product.element;
        return t.slices == 1 ||
               (t.block_k >= 4 * t.slices && t.thread_m * t.thread_n >= t.segment() * t.slices &&
-               t.threads() * t.slices * t.segment() * p.element <= t.tile_bytes(p.element));
+               t.threads() * t.slices * t.segment() * element <= t.tile_bytes(element));
      }},
     {"workgroups of a cluster have two tiles or more, and share whole segments of sums",
-     [](const auto& t, const auto& p, const auto&) {
-       return t.cluster == 1 || (2 * t.cluster * t.block_k <= p.k &&
+     [](const auto& t, const auto& of) {
+       return t.cluster == 1 || (2 * t.cluster * t.block_k <= of.product.k &&
                                  t.thread_m * t.thread_n >= t.segment() * t.slices * t.cluster);
      }},
     {"tiles are made of whole vectors",
-     [](const auto& t, const auto& p, const auto&) {
+     [](const auto& t, const auto& of) {
+       const FmaProduct& p = of.product;
        const int64_t k = t.block_k * p.pack;
        return (p.a.along_k ? k : t.block_m) % p.a.vector == 0 &&
               (p.b.along_k ? k : t.block_n) % p.b.vector == 0;
@@ -80,11 +81,6 @@ int64_t registers(const FmaTile& t, const FmaProduct& p, const Target& target) {
          ceil_div(8 * t.block_k * (t.block_m + t.block_n), 5 * t.threads());
 }
 
-bool is_legal(const FmaTile& tile, const FmaProduct& product, const Target& target) {
-  return std::ranges::all_of(
-      kRules, [&](const FmaRule& rule) { return rule.holds(tile, product, target); });
-}
-
 }  // namespace
 
 // The parts of long sums are many, and their sum errs, too.
@@ -95,24 +91,28 @@ int64_t FmaTile::tile_bytes(int element) const {
   return 2 * block_k * (block_m + block_n + 8) * element;
 }
 
-FmaTile fma_tile(const Config& c) {
-  return {c["block_m"],
-          c["block_n"],
-          c["block_k"],
-          c["thread_m"],
-          c["thread_n"],
-          c["slices"],
-          c.has("cluster") ? c["cluster"] : 1};
+FmaRules fma_rules(const FmaProduct& product, const Target& target) {
+  std::vector<Field<FmaTile>> fields = {
+      {"block_m", {8, 16, 32, 64, 128, 256}, "rows of a workgroup's tile", &FmaTile::block_m},
+      {"block_n", {8, 16, 32, 64, 128, 256}, "columns of a workgroup's tile", &FmaTile::block_n},
+      {"block_k",
+       {8, 16, 32, 64},
+       "products (of bytes: words) summed between two barriers",
+       &FmaTile::block_k},
+      {"thread_m", {1, 2, 4, 8}, "rows of a thread's tile", &FmaTile::thread_m},
+      {"thread_n", {1, 2, 4, 8, 16}, "columns of a thread's tile", &FmaTile::thread_n},
+      {"slices",
+       {1, 2, 4, 8},
+       "groups of threads that share the products of a tile",
+       &FmaTile::slices},
+  };
+  std::vector<int64_t> clusters;
+  for (int64_t cluster = 1; cluster <= std::min(8, target.max_cluster); cluster *= 2)
+    clusters.push_back(cluster);
+  if (clusters.size() > 1)
+    fields.push_back({"cluster", clusters, "workgroups that share k", &FmaTile::cluster});
+  return {std::make_shared<const FmaCase>(product, target), std::move(fields), {}, kRules};
 }
-
-Config config_of(const FmaTile& t, const Target& target) {
-  Config config{{"block_m", t.block_m},   {"block_n", t.block_n},   {"block_k", t.block_k},
-                {"thread_m", t.thread_m}, {"thread_n", t.thread_n}, {"slices", t.slices}};
-  if (target.max_cluster > 1) config.set("cluster", t.cluster);
-  return config;
-}
-
-std::span<const FmaRule> fma_rules() { return kRules; }
 
 int64_t fold_tiles(const FmaTile& t, const FmaProduct& p) {
   const int64_t sum = p.most_k / (t.slices * t.cluster);  // of one thread
@@ -202,11 +202,13 @@ double predicted_seconds(const FmaTile& t, const FmaProduct& p, const Target& ta
   return predicted_seconds(cost, target);
 }
 
-std::optional<FmaTile> fastest_tile(const FmaProduct& product, const Target& target) {
+std::optional<FmaTile> fastest_tile(const FmaRules& rules) {
+  const FmaProduct& product = rules.of().product;
+  const Target& target = rules.of().target;
   std::optional<FmaTile> best;
   double best_seconds = 0;
   const auto consider = [&](const FmaTile& tile) {
-    if (!is_legal(tile, product, target)) return;
+    if (rules.against(tile)) return;
     const double seconds = predicted_seconds(tile, product, target);
     if (best && seconds >= best_seconds) return;
     best = tile;

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <optional>
-#include <span>
 
-#include "scheduler/config.h"
 #include "scheduler/target.h"
+#include "scheduler/templates/rule_space.h"
 
 namespace tcc::sched {
 
@@ -27,10 +26,6 @@ struct FmaTile {
   int64_t tile_bytes(int element) const;
 };
 
-FmaTile fma_tile(const Config& config);
-// On targets without clusters there is no such parameter.
-Config config_of(const FmaTile& tile, const Target& target);
-
 // A product as rules and estimates see it: usual sizes where dims are open.
 struct FmaProduct {
   // How an operand is read: vectors along k, or along its own axis.
@@ -51,12 +46,18 @@ struct FmaProduct {
   double epilogue = 0;       // issue slots of all other ops
 };
 
-struct FmaRule {
-  const char* reason;
-  bool (*holds)(const FmaTile&, const FmaProduct&, const Target&);
+struct FmaCase {
+  using Values = FmaTile;
+  using Shape = FmaTile;
+  FmaTile values() const { return {}; }
+  const FmaTile& shape(const FmaTile& tile) const { return tile; }
+
+  FmaProduct product;
+  Target target;
 };
-// Later ones rely on those before.
-std::span<const FmaRule> fma_rules();
+using FmaRules = RuleSpace<FmaCase>;
+// On targets without clusters there is no such parameter.
+FmaRules fma_rules(const FmaProduct& product, const Target& target);
 
 // The number of tiles along k after which partial sums join the total; 0: never.
 int64_t fold_tiles(const FmaTile& tile, const FmaProduct& product);
@@ -66,6 +67,6 @@ int64_t shared_bytes(const FmaTile& tile, const FmaProduct& product);
 
 double predicted_seconds(const FmaTile& tile, const FmaProduct& product, const Target& target);
 // The fastest of the usual tiles by that, if one is legal.
-std::optional<FmaTile> fastest_tile(const FmaProduct& product, const Target& target);
+std::optional<FmaTile> fastest_tile(const FmaRules& rules);
 
 }  // namespace tcc::sched

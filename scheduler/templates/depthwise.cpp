@@ -5,10 +5,7 @@
 // first cache, which serves what neighbouring threads of a workgroup share; those beyond the
 // borders are zeros that nothing loads. The filter is in registers, or as f32 in shared memory.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +14,7 @@
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_plan.h"
 #include "scheduler/templates/product_candidate.h"
+#include "scheduler/templates/rule_space.h"
 #include "scheduler/vectorize.h"
 #include "scheduler/work.h"
 #include "support/checked.h"
@@ -58,23 +56,9 @@ struct Plan {
   int64_t taps() const { return y.taps * x.taps; }
 };
 
-// A config, as numbers.
+// A config's values.
 struct Choice {
-  Choice() = default;
-  explicit Choice(const Config& c)
-      : vector(c["vector"]),
-        channels(c["channels"]),
-        strip(c["strip"]),
-        rows(c["rows"]),
-        strips(c["strips"]),
-        bands(c["bands"]),
-        staged(c["staged"]) {}
-  Config config() const {
-    return {{"vector", vector}, {"channels", channels}, {"strip", strip},  {"rows", rows},
-            {"strips", strips}, {"bands", bands},       {"staged", staged}};
-  }
-
-  int64_t vector = 1, channels = 1, strip = 1, rows = 1, strips = 1, bands = 1, staged = 0;
+  int64_t vector, channels, strip, rows, strips, bands, staged;
 };
 
 constexpr int64_t kUnrolledProducts = 512;  // of a thread, whose rows of one window are unrolled
@@ -83,7 +67,7 @@ constexpr int64_t kUnrolledProducts = 512;  // of a thread, whose rows of one wi
 struct Tile : Choice {
   Tile(const Plan& plan, const Choice& c)
       : Choice(c),
-        groups(std::max<int64_t>(1, channels / vector)),  // a rule asks for whole ones
+        groups(channels / vector),
         threads(groups * strips * bands),
         all_groups(plan.channels / vector),
         all_strips(ceil_div(plan.x.out, strip)),
@@ -170,10 +154,83 @@ OrRefusal<Plan> plan_depthwise(const Region& region, const Target& target) {
   return plan;
 }
 
-class Depthwise : public Candidate {
+struct DepthwiseCase {
+  using Values = Choice;
+  using Shape = Tile;
+  Choice values() const { return {}; }
+  Tile shape(const Choice& choice) const { return {plan, choice}; }
+
+  Plan plan;
+  Target target;
+};
+
+constexpr Rule<Choice, DepthwiseCase> kValueRules[] = {
+    {"vectors are at most 16 bytes, and the channels of a workgroup are whole vectors",
+     [](const auto& c, const auto& of) {
+       return of.plan.channels % c.vector == 0 && c.channels % c.vector == 0 &&
+              (c.vector == 1 || c.vector * of.plan.widest <= 16);
+     }},
+};
+constexpr Rule<Tile, DepthwiseCase> kRules[] = {
+    {"a workgroup has at least 32 threads, and no more than the device allows",
+     [](const auto& t, const auto& of) {
+       const int64_t most = std::min<int64_t>(512, of.target.max_workgroup_size);
+       const bool all = t.chunks * t.tiles_x * t.tiles_y == 1;
+       return t.threads <= most && (t.threads >= 32 || all);
+     }},
+    {"tiles do not reach over the image by as much as a strip or a row",
+     [](const auto& t, const auto& of) {
+       return t.strip < 2 * of.plan.x.out && t.rows < 2 * of.plan.y.out &&
+              (t.strips == 1 || t.strips / 2 < t.all_strips) &&
+              (t.bands == 1 || t.bands / 2 < t.all_bands);
+     }},
+    {"the filter fits into shared memory, and is needed there by more than one row",
+     [](const auto& t, const auto& of) {
+       return t.shared_bytes(of.plan) <= of.target.static_shared_bytes();
+     }},
+    {"sums, a line of pixels and the filter fit into registers",
+     [](const auto& t, const auto& of) {
+       return t.registers(of.plan) <= 200 || t.strip * t.rows * t.vector == 1;
+     }},
+    {"unrolled products are no more than 4096",
+     [](const auto& t, const auto& of) {
+       return t.products <= 4096 ||
+              (t.rolled && t.products / of.plan.y.taps <= kUnrolledProducts) ||
+              t.strip * t.rows * t.vector == 1;
+     }},
+};
+
+using DepthwiseRules = RuleSpace<DepthwiseCase>;
+
+DepthwiseRules rules_of(const Plan& plan, const Target& target) {
+  // A workgroup's channels: parts of them all, or whole sectors with a rest.
+  constexpr int64_t kMost = 256;
+  std::set<int64_t> channels;
+  for (int64_t c = 1; c <= std::min(plan.channels, kMost); ++c) {
+    const bool divides = plan.channels % c == 0, is_sector = c % 8 == 0;
+    if (c == plan.channels || (divides && is_sector) || c == 32 || c == 64) channels.insert(c);
+  }
+  return {std::make_shared<const DepthwiseCase>(plan, target),
+          {{"vector", {1, 2, 4, 8}, "neighbouring channels of a thread", &Choice::vector},
+           {"channels",
+            {channels.begin(), channels.end()},
+            "channels of a workgroup",
+            &Choice::channels},
+           {"strip", {1, 2, 4, 5, 7, 8, 14, 16}, "neighbouring pixels of a thread", &Choice::strip},
+           {"rows", {1, 2, 4, 5, 7, 8, 14, 16}, "rows of a thread", &Choice::rows},
+           {"strips", {1, 2, 4, 8}, "strips of a workgroup, side by side", &Choice::strips},
+           {"bands", {1, 2, 4, 8}, "bands of rows of a workgroup", &Choice::bands},
+           {"staged",
+            {0, 1},
+            "1: the filter is in shared memory; 0: threads read it",
+            &Choice::staged}},
+          kValueRules,
+          kRules};
+}
+
+class Depthwise : public RuledCandidate<DepthwiseCase> {
  public:
-  Depthwise(const Template& by, const Region& region, const Target& target, const Plan& plan)
-      : Candidate(by, region, target), plan_(plan) {}
+  using RuledCandidate::RuledCandidate;
 
   std::vector<LayoutWish> order_wishes() const override {
     return convolution_wishes(region(), *plan_.node, false);
@@ -181,7 +238,7 @@ class Depthwise : public Candidate {
 
   KernelSequence lower(const Config& config) const override {
     const Plan& plan = plan_;
-    const Tile tile(plan, Choice(config));
+    const Tile tile = rules().shape(config);
     Kernel kernel = start_kernel(region());
     kernel.workgroup = static_cast<int>(tile.threads);
     kernel.grid = tile.workgroups;
@@ -228,119 +285,17 @@ class Depthwise : public Candidate {
     Variable filter;
   };
 
-  static bool is_legal(const Plan& plan, const Target& target, const Tile& tile) {
-    return violated(plan, target, tile) < 0;
-  }
-
-  // The rules of tiles, and the number of the first that is violated, or -1.
-  static constexpr const char* kRules[] = {
-      "vectors are at most 16 bytes, and the channels of a workgroup are whole vectors",
-      "a workgroup has at least 32 threads, and no more than the device allows",
-      "tiles do not reach over the image by as much as a strip or a row",
-      "the filter fits into shared memory, and is needed there by more than one row",
-      "sums, a line of pixels and the filter fit into registers",
-      "unrolled products are no more than 4096",
-  };
-  static bool holds(const Plan& plan, const Target& target, const Tile& t, int rule) {
-    switch (rule) {
-      case 0:
-        return plan.channels % t.vector == 0 && t.channels % t.vector == 0 &&
-               (t.vector == 1 || t.vector * plan.widest <= 16);
-      case 1: {
-        const int64_t most = std::min<int64_t>(512, target.max_workgroup_size);
-        const bool all = t.chunks * t.tiles_x * t.tiles_y == 1;
-        return t.threads <= most && (t.threads >= 32 || all);
-      }
-      case 2:
-        return t.strip < 2 * plan.x.out && t.rows < 2 * plan.y.out &&
-               (t.strips == 1 || t.strips / 2 < t.all_strips) &&
-               (t.bands == 1 || t.bands / 2 < t.all_bands);
-      case 3: return t.shared_bytes(plan) <= target.static_shared_bytes();
-      case 4: return t.registers(plan) <= 200 || t.strip * t.rows * t.vector == 1;
-      default:
-        return t.products <= 4096 || (t.rolled && t.products / plan.y.taps <= kUnrolledProducts) ||
-               t.strip * t.rows * t.vector == 1;
-    }
-  }
-  static int violated(const Plan& plan, const Target& target, const Tile& tile) {
-    for (int rule = 0; rule < static_cast<int>(std::size(kRules)); ++rule)
-      if (!holds(plan, target, tile, rule)) return rule;
-    return -1;
-  }
-
-  ConfigSpace make_space() const override {
-    ConfigSpace space;
-    // A workgroup's channels: parts of them all, or whole sectors with a rest.
-    constexpr int64_t kMost = 256;
-    std::set<int64_t> channels;
-    for (int64_t c = 1; c <= std::min(plan_.channels, kMost); ++c) {
-      const bool divides = plan_.channels % c == 0, is_sector = c % 8 == 0;
-      if (c == plan_.channels || (divides && is_sector) || c == 32 || c == 64) channels.insert(c);
-    }
-    space.parameters = {
-        {"vector", {1, 2, 4, 8}, "neighbouring channels of a thread"},
-        {"channels", {channels.begin(), channels.end()}, "channels of a workgroup"},
-        {"strip", {1, 2, 4, 5, 7, 8, 14, 16}, "neighbouring pixels of a thread"},
-        {"rows", {1, 2, 4, 5, 7, 8, 14, 16}, "rows of a thread"},
-        {"strips", {1, 2, 4, 8}, "strips of a workgroup, side by side"},
-        {"bands", {1, 2, 4, 8}, "bands of rows of a workgroup"},
-        {"staged", {0, 1}, "1: the filter is in shared memory; 0: threads read it"},
-    };
-    for (int rule = 0; rule < static_cast<int>(std::size(kRules)); ++rule)
-      space.constraints.push_back(
-          {kRules[rule], [plan = plan_, target = target(), rule](const Config& c) {
-             return holds(plan, target, Tile(plan, Choice(c)), rule);
-           }});
-    return space;
-  }
-
-  // The tiles' estimates are compared without configs, which takes a hundredth of the time.
   Config make_default_config() const override {
-    const std::vector<Parameter>& all = own_space().parameters;
-    const Costs costs(*this);
-    std::optional<Choice> best;
-    double least = 0;
-    Choice c;
-    std::array<std::pair<int64_t*, const std::vector<int64_t>*>, 7> places;
-    const auto place = [&](std::string_view name, int64_t& value) {
-      const auto at = std::ranges::find(all, name, &Parameter::name);
-      places[static_cast<size_t>(at - all.begin())] = {&value, &at->values};
-    };
-    place("vector", c.vector);
-    place("channels", c.channels);
-    place("strip", c.strip);
-    place("rows", c.rows);
-    place("strips", c.strips);
-    place("bands", c.bands);
-    place("staged", c.staged);
     // Large workgroups took longer than estimated on an H200: 7 x 7 with 4 strips in 4 bands 104
     // us, with 2 in 2 90 us, where the estimates are 78 and 81.
     constexpr int64_t kFew = 4;
-    int64_t most = kFew;  // strips of a workgroup, in all its bands
-    const std::function<void(size_t)> visit = [&](size_t d) {
-      if (d < places.size()) {
-        for (const int64_t value : *places[d].second) {
-          *places[d].first = value;
-          visit(d + 1);
-        }
-        return;
-      }
-      if (c.strips * c.bands > most) return;
-      const Tile tile(plan_, c);
-      if (!is_legal(plan_, target(), tile)) return;
-      const double seconds = costs.seconds(tile);
-      if (!best || seconds < least) {
-        best = c;
-        least = seconds;
-      }
-    };
-    visit(0);
-    if (!best) {
-      most = std::numeric_limits<int64_t>::max();
-      visit(0);
-    }
+    const Costs costs(*this);
+    const auto seconds = [&](const Tile& tile) { return costs.seconds(tile); };
+    auto best =
+        rules().fastest(seconds, [](const Tile& tile) { return tile.strips * tile.bands <= kFew; });
+    if (!best) best = rules().fastest(seconds);
     TCC_CHECK(best, "no legal config of a depthwise convolution");
-    return best->config();
+    return rules().config(best->values);
   }
 
   // The counts that estimates need.
@@ -450,10 +405,8 @@ class Depthwise : public Candidate {
     bool computed_ = false;
   };
 
-  CostModel make_cost_model() const override {
-    return [costs = Costs(*this), plan = plan_](const Config& c) {
-      return costs.seconds(Tile(plan, Choice(c)));
-    };
+  ShapeModel shape_model() const override {
+    return [costs = Costs(*this)](const Tile& tile) { return costs.seconds(tile); };
   }
 
   static Expr inside_of(const SymInt& at, int64_t extent) {
@@ -660,7 +613,7 @@ class Depthwise : public Candidate {
   }
 
  private:
-  Plan plan_;
+  const Plan& plan_ = rules().of().plan;
 };
 
 class DepthwiseTemplate : public Template {
@@ -672,15 +625,14 @@ class DepthwiseTemplate : public Template {
   Match match(const Region& region, const Target& target) const override {
     const OrRefusal<Plan> plan = plan_depthwise(region, target);
     if (!plan) return plan.refusal();
-    auto candidate = std::make_shared<const Depthwise>(*this, region, target, *plan);
+    DepthwiseRules rules = rules_of(*plan, target);
+    if (!rules.has_legal()) return Refusal{"no tile fits into registers"};
+    auto candidate = std::make_shared<const Depthwise>(*this, region, target, std::move(rules));
     std::vector<SymInt> at;
     for (const SymInt& extent : plan->node->outputs[0]->shape())
       at.push_back(SymInt::axis("at", extent));
     if (candidate->results_at(at, ir::read(ir::new_variable("sum", DType::f32))).empty())
       return Refusal{"an output needs other elements of the convolution than its own"};
-    bool fits = false;
-    candidate->space().enumerate([&](const Config&) { return !(fits = true); });
-    if (!fits) return Refusal{"no tile fits into registers"};
     return candidate;
   }
 };
