@@ -393,16 +393,8 @@ class SelfTest {
   // Different legal configs of the space.
   static std::vector<sched::Config> drawn(const sched::ConfigSpace& space, size_t count,
                                           uint64_t seed) {
-    std::vector<sched::Config> configs;
     RandomWords random(seed);
-    for (int tries = 0; tries < 2000 && configs.size() < count; ++tries) {
-      sched::Config config;
-      for (const sched::Parameter& p : space.parameters)
-        config.set(p.name, p.values[random.below(p.values.size())]);
-      if (space.violation(config).empty() && std::ranges::find(configs, config) == configs.end())
-        configs.push_back(std::move(config));
-    }
-    return configs;
+    return space.draw([&] { return random.next(); }, count);
   }
 
   void switch_off(const Quirk& quirk) {

@@ -18,20 +18,6 @@ uint64_t mix(uint64_t hash, std::string_view text) {
   return mix(hash, text.size());
 }
 
-bool visit_from(const ConfigSpace& space, size_t depth, Config& config,
-                const std::function<bool(const Config&)>& visit) {
-  if (depth == space.parameters.size()) {
-    for (const auto& constraint : space.constraints)
-      if (!constraint.against(config).empty()) return true;
-    return visit(config);
-  }
-  for (int64_t value : space.parameters[depth].values) {
-    config.set(space.parameters[depth].name, value);
-    if (!visit_from(space, depth + 1, config, visit)) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 int64_t Config::operator[](std::string_view key) const {
@@ -75,9 +61,72 @@ std::string ConfigSpace::violation(const Config& config) const {
   return "";
 }
 
+bool ConfigSpace::satisfies(const Config& config) const {
+  return std::ranges::all_of(constraints, [&](const Constraint& constraint) {
+    return constraint.against(config).empty();
+  });
+}
+
 void ConfigSpace::enumerate(const std::function<bool(const Config&)>& visit) const {
   Config config;
-  visit_from(*this, 0, config, visit);
+  const std::function<bool(size_t)> visit_from = [&](size_t depth) {
+    if (depth == parameters.size()) return !satisfies(config) || visit(config);
+    for (int64_t value : parameters[depth].values) {
+      config.set(parameters[depth].name, value);
+      if (!visit_from(depth + 1)) return false;
+    }
+    return true;
+  };
+  visit_from(0);
+}
+
+std::vector<Config> ConfigSpace::draw(const std::function<uint64_t()>& random, size_t count) const {
+  constexpr int kTries = 4096;
+  constexpr uint64_t kMost = uint64_t{1} << 20;
+  std::vector<Config> drawn;
+  Config config;
+  std::vector<size_t> places(parameters.size());  // of the config's values
+  const auto place = [&](size_t p, size_t at) {
+    places[p] = at;
+    config.set(parameters[p].name, parameters[p].values[at]);
+  };
+  const auto draw_one = [&] {
+    for (size_t p = 0; p < parameters.size(); ++p) place(p, random() % parameters[p].values.size());
+  };
+  const auto is_new = [&] {
+    return satisfies(config) && std::ranges::find(drawn, config) == drawn.end();
+  };
+  uint64_t combinations = 1;  // or more than kMost
+  for (const Parameter& parameter : parameters)
+    combinations = std::min<uint64_t>(combinations, kMost + 1) * parameter.values.size();
+  if (combinations == 0) return {};
+  for (int tries = 0; tries < kTries && drawn.size() < count; ++tries) {
+    draw_one();
+    if (is_new()) drawn.push_back(config);
+  }
+  if (drawn.size() == count) return drawn;
+
+  // Legal ones are few, or all drawn: each of the others takes a place by the same chance.
+  const size_t missing = count - drawn.size();
+  std::vector<Config> others;
+  uint64_t seen = 0;
+  draw_one();
+  for (uint64_t left = std::min(combinations, kMost); left > 0; --left) {
+    if (is_new()) {
+      const uint64_t at = seen < missing ? seen : random() % (seen + 1);
+      if (at < others.size())
+        others[at] = config;
+      else if (seen < missing)
+        others.push_back(config);
+      ++seen;
+    }
+    for (size_t p = parameters.size(); p-- > 0;) {
+      place(p, (places[p] + 1) % parameters[p].values.size());
+      if (places[p] != 0) break;
+    }
+  }
+  drawn.insert(drawn.end(), others.begin(), others.end());
+  return drawn;
 }
 
 int64_t ConfigSpace::size() const {

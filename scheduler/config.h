@@ -55,7 +55,15 @@ struct ConfigSpace {
   // Visits all legal configs in lexicographic order; stops when `visit` returns false.
   void enumerate(const std::function<bool(const Config&)>& visit) const;
   int64_t size() const;
+  // Draws different legal configs by random words, all equally likely, and returns fewer than
+  // `count` where there are fewer. In spaces of more than 2^20 combinations of values, that is so
+  // while 4096 drawn combinations have enough legal ones; then what is missing comes from 2^20
+  // neighbouring combinations at a random place, and is not there where these have too few.
+  std::vector<Config> draw(const std::function<uint64_t()>& random, size_t count) const;
   uint64_t hash() const;  // of names and values
+
+ private:
+  bool satisfies(const Config& config) const;  // the constraints; its values are the parameters'
 };
 
 }  // namespace tcc::sched

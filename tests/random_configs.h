@@ -2,27 +2,25 @@
 // its space.
 #pragma once
 
+#include <functional>
 #include <random>
+#include <vector>
 
+#include "scheduler/template.h"
 #include "scheduler/tuning.h"
+#include "support/error.h"
 
 namespace tcc::test {
 
-// The same ones for the same seed. The tier is `exact`; where 4000 draws break the constraints, the
-// default with tier `analytic`.
+// The same ones for the same seed. The tier is `exact`.
 class RandomConfigs : public sched::ConfigSource {
  public:
   explicit RandomConfigs(uint64_t seed) : seed_(seed) {}
   sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
-    const sched::ConfigSpace& space = candidate.space();
     std::mt19937_64 random(seed_);
-    for (int tries = 0; tries < 4000; ++tries) {
-      sched::Config config;
-      for (const sched::Parameter& p : space.parameters)
-        config.set(p.name, p.values[random() % p.values.size()]);
-      if (space.violation(config).empty()) return {config, sched::Tier::exact};
-    }
-    return {candidate.default_config(), sched::Tier::analytic};
+    const std::vector<sched::Config> drawn = candidate.space().draw(std::ref(random), 1);
+    TCC_CHECK(!drawn.empty(), "no config of ", candidate.kernel_template().name(), " was drawn");
+    return {drawn.front(), sched::Tier::exact};
   }
 
  private:
