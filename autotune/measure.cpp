@@ -123,11 +123,6 @@ class LocalBench final : public Bench {
   double baseline_seconds_ = 0;
 };
 
-// GPUs whose clocks fall between measurements: those of CUDA contexts stay up.
-bool dozes(const runtime::Device& device) {
-  return device.target().api == sched::Api::vulkan && !device.target().is_cpu;
-}
-
 LocalBench::LocalBench(std::shared_ptr<runtime::Device> device, BenchJob job)
     : device_(std::move(device)), job_(std::move(job)), stream_(device_->create_stream()) {
   allocate();
@@ -338,7 +333,7 @@ Measurement LocalBench::baseline(const StandaloneSequence& binary) {
     has_expected_ = true;
     baseline_seconds_ = time_awake(kernel);
     time(result, kernel, Effort::full, baseline_seconds_);
-    if (dozes(*device_)) baseline_ = std::move(kernel);
+    if (device_->dozes()) baseline_ = std::move(kernel);
     return result;
   } catch (const Error& error) { return refused(error); }
 }

@@ -45,6 +45,9 @@ class Backend {
   virtual ~Backend() = default;
   virtual sched::Api api() const = 0;
   virtual const Dialect& dialect() const = 0;
+  // Returns the names of the device sources that templates may use: the files of the dialect's
+  // folder with its ending.
+  virtual std::vector<std::string> device_sources() const;
 
   // Returns the name under which the device finds a kernel in its code.
   virtual std::string entry_of(const std::string& kernel) const { return kernel; }
@@ -66,6 +69,13 @@ class Backend {
                                        const sched::Target& target, const TextKind& kind) const = 0;
   // Returns what is wrong with the code, or "". Called where code is validated.
   virtual std::string violation(const std::vector<uint8_t>&) const { return ""; }
+  // Returns whether the kernels of the code wait for the launch before them ahead of all their
+  // accesses to memory; others do not overlap that launch. Asked where the dialect has `wait`.
+  virtual bool waits_first(const std::vector<uint8_t>&) const { return false; }
+  // Returns the instructions of the code, where its language counts the same on every machine.
+  virtual std::optional<int64_t> instructions(const std::vector<uint8_t>&) const {
+    return std::nullopt;
+  }
   // Returns the ending of files of code that tools write: ".cubin".
   virtual std::string code_ending(const std::vector<uint8_t>& code) const = 0;
 

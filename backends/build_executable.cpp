@@ -7,8 +7,8 @@
 #include <map>
 #include <mutex>
 
+#include "backends/backend.h"
 #include "backends/compile/code.h"
-#include "backends/compile/cubin.h"
 #include "backends/constants.h"
 #include "backends/emit/emit.h"
 #include "ir/layers.h"
@@ -64,7 +64,8 @@ exec::StandaloneKernel compile_legal(const sched::Kernel& kernel, const std::str
         compile_source(result.source, name, target, options.cache,
                        options.validate || asked_for_log("validate"), {origin, result.environment});
   // A kernel without a binary is not checked; it does not run either.
-  if (result.waits && options.binaries) result.waits = waits_first(result.code);
+  if (result.waits && options.binaries)
+    result.waits = backend_for(target.api).waits_first(result.code);
   return result;
 }
 

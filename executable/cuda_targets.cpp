@@ -4,6 +4,7 @@
 #include <charconv>
 #include <system_error>
 
+#include "executable/fit.h"
 #include "support/error.h"
 
 namespace tcc::exec {
@@ -69,7 +70,6 @@ void cuda_unit_facts(Target& target, int architecture) {
   target.matrix_row_bytes = 16;
   target.declared_shared_bytes = 48 << 10;
   target.byte_products = true;  // dp4a, from sm_61 on
-  target.device_sources = {"gemv", "attention", "recurrent"};
 }
 
 namespace {
@@ -177,6 +177,12 @@ std::optional<Target> cuda_target(std::string_view arch) {
         return target_of(architecture, own);
   return std::nullopt;
 }
+
+namespace {
+
+const RegisterArchitectures registered({Api::cuda, cuda_nearness});
+
+}  // namespace
 
 std::vector<std::string> cuda_architectures() {
   std::vector<std::string> names;

@@ -25,8 +25,7 @@ inline constexpr int kNvidiaExactSum = 256;
 // own instructions. It lists the shapes that device sources use.
 std::vector<MatrixUnit> cuda_matrix_units(int architecture, bool own);
 
-// Sets the facts that all GPUs of an architecture have in common: lanes, instructions, device
-// sources.
+// Sets the facts that all GPUs of an architecture have in common: lanes, instructions.
 void cuda_unit_facts(Target& target, int architecture);
 
 // Whether an architecture can wait in a kernel for the launch before it (griddepcontrol).

@@ -80,7 +80,8 @@ void fields(A& a, Target& x) {
   all(a, x.native_f16);
   all(a, x.float_controls, x.spirv_minor, x.unified_memory, x.overlapping_launches);
   all(a, x.cooperative_launches);
-  all(a, x.matrix_units, x.matrix_row_bytes, x.device_sources, x.byte_products);
+  std::vector<std::string> unused;  // the device sources that the back end had
+  all(a, x.matrix_units, x.matrix_row_bytes, unused, x.byte_products);
   all(a, x.indexed_registers, x.serial_workgroups, x.wide_accesses, x.full_workgroup);
   all(a, x.busy_threads, x.max_loop_iterations, x.declared_shared_bytes, x.is_cpu);
   all(a, x.fixed_subgroups);

@@ -2,13 +2,25 @@
 
 #include <algorithm>
 #include <sstream>
+#include <vector>
 
-#include "executable/cuda_targets.h"
 #include "support/bytes_text.h"
 #include "support/error.h"
 
 namespace tcc::exec {
 namespace {
+
+// The list is made before the first registration, whichever file that is in.
+std::vector<Architectures>& registered() {
+  static std::vector<Architectures> all;
+  return all;
+}
+
+// Null: the API has none.
+ArchitectureRule rule_of(Api api) {
+  const auto found = std::ranges::find(registered(), api, &Architectures::api);
+  return found == registered().end() ? nullptr : found->nearness;
+}
 
 // "block_m=64 stages=4" has the word "stages=4".
 bool has_words(const std::string& config, const SwitchedOff& off) {
@@ -53,7 +65,8 @@ void check_sizes(const Executable& executable, const Target& device) {
 void check_fit(const Executable& executable, const Target& device) {
   const Target& target = executable.target;
   if (target.api != device.api) fail_device("it is for ", name(target.api));
-  if (target.api == Api::cuda && cuda_nearness(target.arch, device.arch) == 0)
+  const ArchitectureRule rule = rule_of(target.api);
+  if (rule && rule(target.arch, device.arch) == 0)
     fail_device("its code runs on ", target.arch, ", not on ", device.arch);
   // Facts of the device that are in the kernels' text, and that no module states.
   if (target.native_exp2 && !device.native_exp2)
@@ -77,10 +90,15 @@ void check_fit(const Executable& executable, const Target& device) {
   if (executable.dims.empty()) check_sizes(executable, device);
 }
 
+RegisterArchitectures::RegisterArchitectures(const Architectures& architectures) {
+  registered().push_back(architectures);
+}
+
 Nearness nearness(const Target& executable, const Target& device) {
   Nearness near;
-  near.architecture = executable.api == Api::cuda ? cuda_nearness(executable.arch, device.arch)
-                                                  : executable.arch == device.arch;
+  const ArchitectureRule rule = rule_of(executable.api);
+  near.architecture =
+      rule ? rule(executable.arch, device.arch) : executable.arch == device.arch;
   near.vendor = !executable.vendor.empty() && executable.vendor == device.vendor;
   near.kind = executable.is_cpu == device.is_cpu;
   near.subgroup_size = executable.subgroup_size == device.subgroup_size;

@@ -91,10 +91,6 @@ int64_t Target::exact_sum(std::string_view kind, DType a, DType b, DType sum) co
   return least;
 }
 
-bool Target::has_device_source(std::string_view source) const {
-  return std::find(device_sources.begin(), device_sources.end(), source) != device_sources.end();
-}
-
 std::string Target::why_off(std::string_view template_name) const {
   for (const SwitchedOff& off : switched_off)
     if (off.part == Part::kernel_template && off.what == template_name) return off.text();

@@ -87,9 +87,6 @@ struct Target {
   // to a multiple of it where that is free or pays. 0: rows stay as they are.
   int64_t matrix_row_bytes = 0;
 
-  // Device sources that the back end has beside "contraction", for templates that need no other
-  // feature: "gemv".
-  std::vector<std::string> device_sources;
   bool byte_products = false;  // one instruction sums the products of four pairs of bytes
   // Registers are memory (a software device): an array of a thread may be indexed, and a load that
   // is issued early hides no latency.
@@ -119,7 +116,6 @@ struct Target {
   bool multiplies(std::string_view kind, DType a, DType b, DType sum) const;
   // Over how much of k their sums are exact enough for f32 results; 0: over all of it.
   int64_t exact_sum(std::string_view kind, DType a, DType b, DType sum) const;
-  bool has_device_source(std::string_view source) const;
   double clock() const;                             // of its units, in Hz, by their rate of f32
   bool multiplies_f8(std::string_view kind) const;  // others read it as f16
   // The roofline: seconds that moving `bytes` and doing `flops` take at least, at `flop_rate` or,

@@ -8,12 +8,10 @@ namespace tcc::exec {
 // Matrix products load so many bytes at once: Target::matrix_row_bytes where there are units.
 inline constexpr int64_t kVulkanMatrixRowBytes = 16;
 
-// Sets what all of them have in common: kernels are compiled for one size of subgroups, and the
-// back end's device sources.
+// Sets what all of them have in common: kernels are compiled for one size of subgroups.
 inline void set_vulkan_facts(Target& target) {
   target.api = Api::vulkan;
   target.fixed_subgroups = true;
-  target.device_sources = {"attention", "recurrent"};
 }
 
 // For AMD's compiler, by what it spilled of convolutions on FMA units on RDNA 2 and 3.

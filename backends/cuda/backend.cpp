@@ -1,5 +1,6 @@
 // CUDA C++ by NVRTC.
 #include "backends/backend.h"
+#include "backends/compile/cubin.h"
 #include "backends/compile/nvrtc.h"
 #include "backends/cuda/dialect.h"
 #include "support/error.h"
@@ -8,6 +9,11 @@ namespace tcc::backends {
 namespace {
 
 CudaOptions options_of(const TextKind& kind) { return {.fmad = kind.origin == TextOrigin::user}; }
+
+// NVRTC gives PTX for architectures that it does not know.
+bool is_cubin(const std::vector<uint8_t>& code) {
+  return code.size() > 4 && code[0] == 0x7f && code[1] == 'E';
+}
 
 class CudaBackend : public Backend {
  public:
@@ -25,10 +31,11 @@ class CudaBackend : public Backend {
       fail_device("kernel ", name, ": CUDA has no environment '", kind.environment, "'");
     return compile_cuda(source, name, target.arch, options_of(kind));
   }
-  // NVRTC gives PTX for architectures that it does not know.
+  bool waits_first(const std::vector<uint8_t>& code) const override {
+    return is_cubin(code) && backends::waits_first(code);
+  }
   std::string code_ending(const std::vector<uint8_t>& code) const override {
-    const bool is_elf = code.size() > 4 && code[0] == 0x7f && code[1] == 'E';
-    return is_elf ? ".cubin" : ".ptx";
+    return is_cubin(code) ? ".cubin" : ".ptx";
   }
   std::string smallest_source() const override {
     return "extern \"C\" __global__ void warm(float* x) { *x = 1; }\n";

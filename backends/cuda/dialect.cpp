@@ -11,13 +11,19 @@ const Dialect& cuda_dialect() {
     d.emit_ending = ".cu";
     d.prelude = "common/prelude_cuda.inc";
     d.header = "";
+    d.reserved = std::string(cpp_keywords()) +
+                 " blockDim blockIdx gridDim threadIdx warpSize NULL uint uint2 uint3 uint4 "
+                 "make_uint2 make_uint3 make_uint4 TensorMap tcc params tcc_parameters abs acos acosh "
+                 "asin asinh atan atanh ceil cos cosh exp exp2 floor fma fract isinf isnan log log2 "
+                 "max min pow round sin sinh sqrt tan tanh trunc";
     d.storage = {{DType::f64, "f64"},  {DType::f32, "f32"},   {DType::f16, "u16"},
                  {DType::bf16, "u16"}, {DType::f8e4m3, "u8"}, {DType::f8e5m2, "u8"},
                  {DType::i8, "i8"},    {DType::i16, "i16"},   {DType::i32, "i32"},
                  {DType::i64, "i64"},  {DType::u8, "u8"},     {DType::u16, "u16"},
                  {DType::u32, "u32"},  {DType::u64, "u64"},   {DType::boolean, "u8"}};
     d.buffer_type = "";
-    d.buffer_parameter = "{const}{storage}* {restrict}{name}";
+    d.buffer_parameter = "{access}{storage}* {restrict}{name}";
+    d.read_only = "const ";
     d.restrict = "__restrict__ ";
     d.size_parameter = "const i64 {name}";
     d.number_parameter = "const i32 {name}";
@@ -29,6 +35,7 @@ const Dialect& cuda_dialect() {
     d.early_vector_load = "tcc_cuda_load{words}((const {word}*){buffer} + ({index}))";
     d.vector_store = "(({word}*){buffer})[{index}] = {value}";
     d.vector_make = "make_uint{words}({values})";
+    d.vector_word = "{vector}.{component}";
     d.release = "tcc_cuda_release();";
     d.wait = "tcc_cuda_wait();";
     d.entry =

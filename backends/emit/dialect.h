@@ -17,6 +17,9 @@ struct Dialect {
   std::string source_ending;  // ".cu"
   std::string emit_ending;    // of files that tools write: ".cu", ".comp"
   std::string prelude;        // device source file with the type names
+  // Words that kernels may not use as names: keywords, and the functions and types of the language
+  // that its spellings and prelude use. Separated by spaces; cpp_keywords() where it extends C++.
+  std::string reserved;
   // The beginning of a kernel's text; {extensions} is replaced by the lines of `extension` that it
   // needs.
   std::string header;
@@ -30,11 +33,13 @@ struct Dialect {
   std::string extension_line;
 
   std::map<DType, std::string> storage;  // element type in memory
-  // Declaration of the type of a buffer of {storage}, once per type; {access}, {type}.
+  // Declaration of the type of a buffer of {storage}, once per type; {type}, {bytes}, {access}
+  // {restrict}.
   std::string buffer_type;
-  std::string buffer_parameter;  // one kernel argument: {storage} {name} {const} {restrict}
-  std::string restrict;  // what {restrict}, or {access} with it, says of buffers that no other
-                         // meets
+  std::string buffer_parameter;  // one kernel argument: {storage} {type} {name} {access} {restrict}
+  // {access} of buffers that a kernel only reads or only writes; that of others is empty.
+  std::string read_only, write_only;
+  std::string restrict;  // {restrict} of buffers that no other meets
   std::string size_parameter;  // an i64 that a kernel gets by value: {name}
   std::string
       number_parameter;  // the launch's number, an i32 in 8 bytes: {name}; "": no such thing
@@ -50,6 +55,7 @@ struct Dialect {
   // needs 64; "" where subscripts are wide enough.
   std::string far_element;
   std::string vector_make;  // {words} {values}
+  std::string vector_word;  // {vector} {component}, one of x, y, z, w
   std::string word;         // type of a vector of {words} 32-bit words; one word is u32
 
   // Statements for targets that overlap launches: the next one may begin; waits until the one
@@ -72,7 +78,7 @@ struct Dialect {
   std::string argument_block;
   std::string table_block;  // the same, when arguments come through a table; with `table_entry` per
                             // argument
-  std::string table_entry;  // {storage} {name} {number} {const}
+  std::string table_entry;  // {type} {name} {number}
   std::string table_size;   // the same of a `size_parameter`
   std::string table_number;  // and of a `number_parameter`
   std::string block_index, thread_index, lane_thread_index;
@@ -95,6 +101,9 @@ struct Dialect {
   std::string unroll;         // before a loop
   std::string int64_literal;  // {value}
 };
+
+// Keywords of C++, for the words of dialects that extend it.
+std::string_view cpp_keywords();
 
 // Returns the pattern with its placeholders replaced.
 std::string fill(std::string_view pattern,

@@ -36,8 +36,8 @@ class Unit {
   exec::KernelText run() {
     const std::string types = buffer_types();
     const Code code = kernel_.is_generated() ? generated() : from_device_source();
-    check_facts(types + code.printed());
-    const TextFacts of_files = facts_of_text(code.files());
+    check_facts(types + code.printed);
+    const TextFacts of_files = facts_of_text(code.rest);
     std::set<std::string> functions = required_functions();
     functions.insert(of_files.functions.begin(), of_files.functions.end());
     const LibraryText library = library_sections(functions);
@@ -68,15 +68,10 @@ class Unit {
     return text;
   }
 
-  // The text behind the types of buffers. What is printed from IR is one piece of it; the rest
-  // comes from files.
+  // The text behind the types of buffers. Legalize knows what is printed from IR; the rest comes
+  // from files and from the dialect's entry.
   struct Code {
-    std::string text;
-    size_t printed_at = 0, printed_size = 0;
-    std::string printed() const { return text.substr(printed_at, printed_size); }
-    std::string files() const {
-      return text.substr(0, printed_at) + text.substr(printed_at + printed_size);
-    }
+    std::string text, printed, rest;
   };
 
   int num_arguments() const {
@@ -140,8 +135,10 @@ class Unit {
   }
 
   std::string access_of(const Argument& argument) const {
-    if (is_updated(argument)) return "";
-    return d_.restrict + (argument.is_written() ? "writeonly " : "readonly ");
+    return is_updated(argument) ? "" : argument.is_written() ? d_.write_only : d_.read_only;
+  }
+  std::string restrict_of(const Argument& argument) const {
+    return is_updated(argument) ? "" : d_.restrict;
   }
 
   // One type per dtype and access, and one per vector width.
@@ -156,6 +153,7 @@ class Unit {
       text += fill(d_.buffer_type, {{"type", buffer_type(argument)},
                                     {"storage", d_.storage.at(argument.dtype)},
                                     {"access", access_of(argument)},
+                                    {"restrict", restrict_of(argument)},
                                     {"bytes", std::to_string(size_bytes(argument.dtype))}});
     }
     for (int words : kernel_.requirements.vector_words)
@@ -172,8 +170,8 @@ class Unit {
     for (size_t i = 0; i < kernel_.arguments.size(); ++i) {
       const Argument& argument = kernel_.arguments[i];
       text += (i ? d_.parameter_separator : "") +
-              fill(d_.buffer_parameter, {{"const", argument.is_written() ? "" : "const "},
-                                         {"restrict", is_updated(argument) ? "" : d_.restrict},
+              fill(d_.buffer_parameter, {{"access", access_of(argument)},
+                                         {"restrict", restrict_of(argument)},
                                          {"storage", d_.storage.at(argument.dtype)},
                                          {"type", buffer_type(argument)},
                                          {"name", buffer_name(static_cast<int>(i))}});
@@ -288,9 +286,12 @@ class Unit {
     declare(sched::block_axis(kernel_.grid), d_.block_index);
     declare(sched::thread_axis(kernel_.workgroup), thread_index());
     printer.block(kernel_.body);
-    const std::string text = argument_block() + shared_arrays(names) + entry_prefix() + "\n" +
-                             entry() + " {\n" + printer.text() + "}\n" + entry_suffix();
-    return {text, 0, text.size()};
+    const std::string before = argument_block() + shared_arrays(names);
+    const std::string start = entry_prefix() + "\n" + entry() + " {\n",
+                      end = "}\n" + entry_suffix();
+    return {.text = before + start + printer.text() + end,
+            .printed = before + all_parameters() + printer.text(),
+            .rest = start + end};
   }
 
   std::string hook(const Hook& hook) {
@@ -396,12 +397,12 @@ class Unit {
     std::string hooks;
     for (const Hook& h : kernel_.hooks) hooks += "\n" + hook(h);
     const std::string folder = d_.name + "/", path = folder + kernel_.source + d_.source_ending;
-    Code code;
-    code.text = resolve_device_includes(text + hooks + "\n" + device_source(path), folder);
-    code.printed_at = code.text.find(hooks);
-    code.printed_size = hooks.size();
-    TCC_CHECK(code.printed_at != code.text.npos, kernel_.name, ": hooks with includes");
-    return code;
+    text = resolve_device_includes(text + hooks + "\n" + device_source(path), folder);
+    const size_t at = text.find(hooks);
+    TCC_CHECK(at != text.npos, kernel_.name, ": hooks with includes");
+    return {.text = text,
+            .printed = hooks,
+            .rest = text.substr(0, at) + text.substr(at + hooks.size())};
   }
 
   const Kernel& kernel_;

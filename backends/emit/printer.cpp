@@ -168,10 +168,6 @@ void Printer::check_vector(int buffer, int words) const {
 
 namespace {
 
-std::string component(const std::string& vector, int words, int i) {
-  return words == 1 ? vector : vector + "." + "xyzw"[i];
-}
-
 // The elements in one 32-bit word.
 std::vector<std::string> unpack(DType stored, const std::string& word) {
   switch (stored) {
@@ -216,6 +212,11 @@ std::string pack(DType stored, const std::vector<std::string>& values) {
 }
 
 }  // namespace
+
+std::string Printer::vector_word(const std::string& vector, int words, int i) const {
+  if (words == 1) return vector;
+  return fill(dialect_.vector_word, {{"vector", vector}, {"component", std::string(1, "xyzw"[i])}});
+}
 
 // Returns the type as which the elements of a vector access are read or written: an array of
 // integers holds the bits of narrow floats.
@@ -266,7 +267,7 @@ void Printer::load_vector(const Stmt& stmt) {
     if (stmt.value) line(type + " " + vector + " = " + zero + ";");
     line((stmt.value ? where : type + " ") + vector + " = " + source + ";");
     for (int w = 0; w < words; ++w) {
-      std::vector<std::string> parts = unpack(stored, component(vector, words, w));
+      std::vector<std::string> parts = unpack(stored, vector_word(vector, words, w));
       for (int p = 0; p < per_word; ++p)
         line(array + "[" + std::to_string(start + w * per_word + p) +
              "] = " + without_parentheses(parts[static_cast<size_t>(p)]) + ";");

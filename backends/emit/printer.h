@@ -61,6 +61,7 @@ class Printer {
   std::string buffer_element(int buffer, const SymInt& offset);
   // Subscripts need 64 bits, and the dialect's do not have them.
   bool is_far() const { return kernel_.wide_index && !dialect_.far_element.empty(); }
+  std::string vector_word(const std::string& vector, int words, int i) const;
   std::string far_element(const std::string& type, int buffer, const std::string& at,
                           int bytes) const;
 

@@ -9,6 +9,8 @@ class NullBackend : public Backend {
  public:
   sched::Api api() const override { return sched::Api::null; }
   const Dialect& dialect() const override { return cuda_dialect(); }
+  // The least that a back end for products has: plans are those of a device with nothing special.
+  std::vector<std::string> device_sources() const override { return {"contraction"}; }
   std::string compiler_missing() const override { return ""; }
   std::string compiler_id() const override { return ""; }
   std::string flags(const sched::Target&, const TextKind&) const override { return ""; }

@@ -64,6 +64,9 @@ class VulkanBackend : public Backend {
     const std::string reason = validate_spirv(code);
     return reason.empty() ? "" : "invalid SPIR-V: " + reason;
   }
+  std::optional<int64_t> instructions(const std::vector<uint8_t>& code) const override {
+    return spirv_instructions(code);
+  }
   std::string code_ending(const std::vector<uint8_t>&) const override { return ".spv"; }
   std::string with_defines(const std::string& text, const std::string& defines,
                            const std::string& file) const override {

@@ -4,6 +4,29 @@
 
 namespace tcc::backends {
 
+namespace {
+
+constexpr const char* kReserved =
+    // Keywords, and words that are kept for later versions
+    "active asm atomic_uint attribute bool break buffer case cast centroid class coherent common "
+    "const continue default demote discard dmat2 dmat3 dmat4 do double dvec2 dvec3 dvec4 else enum "
+    "extern external false filter fixed flat float for fvec2 fvec3 fvec4 goto half highp hvec2 "
+    "hvec3 hvec4 if image1D image2D image3D in inline inout input int interface invariant "
+    "invocations isampler2D ivec2 ivec3 ivec4 layout long lowp main mat2 mat3 mat4 mediump "
+    "namespace noinline noperspective out output partition patch precise precision public readonly "
+    "resource restrict return sample sampler sampler1D sampler2D sampler3D shared short sizeof "
+    "smooth static struct subroutine superp switch template texture this true typedef uint uniform "
+    "union unsigned usampler2D using uvec2 uvec3 uvec4 varying vec2 vec3 vec4 void volatile while "
+    "writeonly "
+    // Functions and types that printed text and the prelude use
+    "abs acos acosh asin asinh atan atanh barrier bvec2 ceil clamp cos cosh exp exp2 findMSB "
+    "floatBitsToUint floor fma fract inversesqrt isinf isnan log log2 max min mix mod "
+    "packDouble2x32 packInt2x32 packUint2x32 pow round roundEven sign sin sinh sqrt "
+    "subgroupShuffleXor tan tanh trunc uintBitsToFloat umulExtended unpackDouble2x32 "
+    "unpackUint2x32 Arguments Table Words1 Words2 Words4";
+
+}  // namespace
+
 const Dialect& glsl_dialect() {
   static const Dialect dialect = [] {
     Dialect d;
@@ -16,6 +39,7 @@ const Dialect& glsl_dialect() {
         "#extension GL_EXT_buffer_reference : require\n"
         "#extension GL_EXT_control_flow_attributes : require\n"
         "{extensions}";
+    d.reserved = kReserved;
     d.native_exp2 = "#define TCC_HAS_NATIVE_EXP2\n";
     d.native_f16 = "#define TCC_HAS_NATIVE_F16\n";
     d.wide_header = "#define TCC_USE_I64\n";
@@ -39,9 +63,11 @@ const Dialect& glsl_dialect() {
                  {DType::u32, "u32"},  {DType::u64, "u64"},   {DType::boolean, "u8"}};
     d.buffer_type =
         "layout(buffer_reference, std430, buffer_reference_align = {bytes}) "
-        "{access}buffer {type} {\n"
+        "{restrict}{access}buffer {type} {\n"
         "  {storage} v[];\n"
         "};\n";
+    d.read_only = "readonly ";
+    d.write_only = "writeonly ";
     d.restrict = "restrict ";
     d.buffer_parameter = "  {type} {name};\n";
     d.size_parameter = "  i64 {name};\n";
@@ -57,6 +83,7 @@ const Dialect& glsl_dialect() {
     d.vector_store = "Words{words}({buffer}).v[{index}] = {value}";
     d.far_element = "{type}(u64({buffer}) + u64({index}) * {bytes}ul).v[0]";
     d.vector_make = "uvec{words}({values})";
+    d.vector_word = "{vector}.{component}";
     d.entry_prefix = "layout(local_size_x = {workgroup}) in;\n";
     d.entry = "void main()";
     d.argument_block = "layout(push_constant) uniform Arguments {\n{parameters}};\n";

@@ -28,6 +28,8 @@ class VulkanDevice final : public Device {
   int64_t allocated_bytes() const override { return core_->heap().taken_bytes(); }
   std::string pci_address() const override { return core_->physical().pci_address; }
 
+  // GPUs do; the clocks of CUDA's stay up while a context is open.
+  bool dozes() const override { return !target().is_cpu; }
   bool compiles_alone() const override { return core_->physical().compiles_alone; }
 
   std::unique_ptr<Buffer> allocate(int64_t bytes) override {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "scheduler/cost.h"
+#include "scheduler/device_sources.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/rule_space.h"
@@ -299,7 +300,7 @@ class AttentionTemplate : public Template {
   }
 
   Match match(const Region& region, const Target& target) const override {
-    if (!target.has_device_source("attention")) return Refusal{"the target has no such kernels"};
+    if (!has_device_source(target, "attention")) return lacks_source(target, "attention");
     OrRefusal<AttentionPlan> plan = plan_attention(region);
     if (!plan) return plan.refusal();
     AttentionRules rules = rules_of(*std::move(plan), target);

@@ -57,6 +57,17 @@ std::vector<SymInt> memory_order_index(const SymInt& linear, const ir::Shape& sh
   return index;
 }
 
+int64_t fewest_threads(const Target& target) {
+  return std::min<int64_t>(32, power_of_two_at_most(target.max_workgroup_size));
+}
+
+std::vector<int64_t> workgroup_sizes(const Target& target) {
+  std::vector<int64_t> sizes;
+  for (int64_t threads = fewest_threads(target); threads <= 1024; threads *= 2)
+    sizes.push_back(threads);
+  return sizes;
+}
+
 int64_t power_of_two_at_least(int64_t n) {
   int64_t p = 1;
   while (p < n) p *= 2;

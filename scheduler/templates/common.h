@@ -35,6 +35,11 @@ std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int
 std::vector<SymInt> memory_order_index(const SymInt& linear, const ir::Shape& shape,
                                        const Layout& layout);
 
+// Threads of the smallest workgroups that pay: 32, or all that the target has.
+int64_t fewest_threads(const Target& target);
+// The sizes of workgroups that a config may have: powers of two from those on.
+std::vector<int64_t> workgroup_sizes(const Target& target);
+
 // The power of two at or above / below n (n >= 1).
 int64_t power_of_two_at_least(int64_t n);
 int64_t power_of_two_at_most(int64_t n);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "scheduler/cost.h"
+#include "scheduler/device_sources.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/contraction_plan.h"
@@ -162,6 +163,7 @@ class ContractionTemplate : public Template {
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<ContractionPlan> plan = plan_contraction(region);
     if (!plan) return plan.refusal();
+    if (!has_device_source(target, "contraction")) return lacks_source(target, "contraction");
     const int64_t pack = pack_of(region, *plan, target);
     return std::make_shared<const FmaCandidate>(*this, region, target, *std::move(plan), pack);
   }

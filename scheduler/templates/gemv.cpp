@@ -5,6 +5,7 @@
 
 #include "backends/device/common/gemv_shape.h"
 #include "scheduler/cost.h"
+#include "scheduler/device_sources.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/gemm.h"
@@ -49,7 +50,7 @@ bool may_have_many_rows(const Region& region) {
 }
 
 OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
-  if (!target.has_device_source("gemv")) return Refusal{"the target has no such kernels"};
+  if (!has_device_source(target, "gemv")) return lacks_source(target, "gemv");
   if (may_have_many_rows(region)) return Refusal{"a product of many rows and columns"};
   OrRefusal<ContractionPlan> plan = plan_contraction(region);
   if (!plan) return plan.refusal();

@@ -62,7 +62,7 @@ class Elements : public Candidate {
     const Target& target = this->target();
     ConfigSpace space;
     space.parameters = {
-        {"threads", {32, 64, 128, 256, 512, 1024}, "threads of a workgroup"},
+        {"threads", workgroup_sizes(target), "threads of a workgroup"},
         {"vector", {1, 2, 4, 8, 16}, "neighbouring elements of one vector access"},
         {"vectors", {1, 2, 4, 8}, "vectors of one thread; neighbours where they share loads"},
     };
@@ -304,6 +304,7 @@ class Pointwise : public Template {
   std::string_view name() const override { return "pointwise"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  int least_workgroup() const override { return 1; }
   bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {

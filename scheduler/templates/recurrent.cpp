@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "scheduler/cost.h"
+#include "scheduler/device_sources.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/recurrent_forms.h"
 #include "scheduler/templates/recurrent_hooks.h"
@@ -218,8 +219,8 @@ class WholeLayer : public RuledCandidate<RecurrentCase> {
     kernel.source = "recurrent";
     kernel.workgroup = static_cast<int>(s.threads);
     kernel.grid = s.workgroups;
-    // Vulkan's is an array of the source.
-    if (target().api == exec::Api::cuda) kernel.shared_bytes = s.shared_bytes();
+    // Static, in the source, where targets have no other.
+    if (target().declared_shared_bytes > 0) kernel.shared_bytes = s.shared_bytes();
     kernel.flops = 2.0 * number(sizes.steps * sizes.batch * sizes.directions) *
                    number(sizes.gates * sizes.hidden * sizes.hidden);
     kernel.defines = recurrent_defines(plan, {{"EXCHANGE", kAlone},
@@ -254,7 +255,7 @@ class RecurrentTemplate : public Template {
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<RecurrentPlan> plan = plan_recurrent(region);
     if (!plan) return plan.refusal();
-    if (!target.has_device_source("recurrent")) return Refusal{"the target has no such kernels"};
+    if (!has_device_source(target, "recurrent")) return lacks_source(target, "recurrent");
     const RecurrentModel model(region, *plan, target);
     const double apart = unrolled_seconds(*plan, target);
     RecurrentRules rules = rules_of(*std::move(plan), target);

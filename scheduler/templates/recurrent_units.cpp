@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "scheduler/cost.h"
+#include "scheduler/device_sources.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/recurrent_forms.h"
 #include "scheduler/templates/recurrent_hooks.h"
@@ -333,8 +334,8 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
     kernel.cooperative = waits;
     kernel.numbered = !waits;
     if (waits) kernel.resident = 1;
-    // Vulkan's is an array of the source.
-    if (target().api == exec::Api::cuda) kernel.shared_bytes = s.shared_bytes();
+    // Static, in the source, where targets have no other.
+    if (target().declared_shared_bytes > 0) kernel.shared_bytes = s.shared_bytes();
     const int64_t launches = waits ? 1 : sizes.steps + (has_initial ? 1 : 0);
     kernel.flops = 2.0 * number(sizes.steps * sizes.batch * sizes.directions) *
                    number(sizes.gates * sizes.hidden * sizes.hidden) / number(launches);
@@ -395,7 +396,7 @@ class UnitsTemplate : public Template {
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<RecurrentPlan> plan = plan_recurrent(region);
     if (!plan) return plan.refusal();
-    if (!target.has_device_source("recurrent")) return Refusal{"the target has no such kernels"};
+    if (!has_device_source(target, "recurrent")) return lacks_source(target, "recurrent");
     if (exchange_ == kByWaiting && !target.cooperative_launches)
       return Refusal{str("workgroups wait for each other, and ", target.id(),
                          " does not promise to run all of them at once")};

@@ -254,10 +254,11 @@ class Rows : public Candidate {
     }
     const int64_t most_cols = std::max<int64_t>(plan.columns.range().hi, 1);
     space.constraints = {
-        {"a workgroup has 32 to 1024 threads, and no more than the device allows",
-         [max = target.max_workgroup_size](const Config& c) {
+        {str("a workgroup has ", fewest_threads(target),
+             " to 1024 threads, and no more than the device allows"),
+         [fewest = fewest_threads(target), max = target.max_workgroup_size](const Config& c) {
            int64_t threads = c["row_threads"] * c["rows"];
-           return threads >= 32 && threads <= max;
+           return threads >= fewest && threads <= max;
          }},
         {"vectors divide the row, or the rows; an index is found for one row at a time",
          [plan, arg = finds_index(plan)](const Config& c) {
@@ -307,6 +308,7 @@ class Rows : public Candidate {
     const ReductionPlan& plan = plan_;
     const int64_t cols = std::max<int64_t>(plan.cols, 1), usual_rows = plan.rows.usual();
     int64_t block = std::min<int64_t>(target.full_workgroup, target.max_workgroup_size);
+    const int64_t fewest = fewest_threads(target);
     int64_t vector = std::max<int64_t>(1, std::min<int64_t>(8, 16 / widest_load(region, plan)));
     int64_t row_threads = 1, rows = 1;
     const bool full = has_full_output(plan);
@@ -320,7 +322,7 @@ class Rows : public Candidate {
           std::max(ceil_div(groups, 4), threads_of_long_rows(plan, vector)));
       int64_t least = std::min<int64_t>(target.subgroup_size, power_of_two_at_least(groups));
       int64_t most = std::min<int64_t>(1024, target.max_workgroup_size);
-      if (target.serial_workgroups) most = target.subgroup_size;
+      if (target.serial_workgroups) most = std::min<int64_t>(most, target.subgroup_size);
       // Smaller workgroups wait for each other less, where there are enough of them.
       const int64_t busy = int64_t{target.compute_units} * target.max_threads_per_unit;
       if (one_pass && usual_rows * block * 2 >= busy) most = std::min(most, block);
@@ -332,17 +334,18 @@ class Rows : public Candidate {
       const int64_t groups = ceil_div(usual_rows, vector),
                     bytes = vector * widest_load(region, plan);
       // A line of neighbouring rows, or a sector where the device would be idle.
-      rows = std::min(std::clamp<int64_t>(kLine / bytes, 1, 32), power_of_two_at_least(groups));
+      rows = std::min({std::clamp<int64_t>(kLine / bytes, 1, 32), power_of_two_at_least(groups),
+                       power_of_two_at_most(block)});
       while (rows * bytes > kSector && groups < rows * target.compute_units) rows /= 2;
       // Four vectors a thread, as above.
       row_threads = std::min(
           block / rows,
           power_of_two_at_least(std::max(ceil_div(cols, 4), threads_of_long_rows(plan, 1))));
       while (rows * row_threads < block && groups >= 2 * rows * target.compute_units) rows *= 2;
-      rows = std::max(rows, 32 / row_threads);
+      rows = std::max(rows, fewest / row_threads);
     }
     const int64_t row_groups = plan.inner ? usual_rows : ceil_div(usual_rows, vector);
-    while (rows > 1 && rows * row_threads > 32 && rows / 2 >= power_of_two_at_least(row_groups))
+    while (rows > 1 && rows * row_threads > fewest && rows / 2 >= power_of_two_at_least(row_groups))
       rows /= 2;
     Config config{{"row_threads", row_threads}, {"rows", rows}, {"vector", vector}, {"keep", 0}};
     if (may_cluster(plan, target)) {
@@ -511,6 +514,7 @@ class Reduction : public Template {
   std::string_view name() const override { return "reduction"; }
   int version() const override { return 2; }
   int specificity() const override { return 0; }
+  int least_workgroup() const override { return 1; }
   bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {

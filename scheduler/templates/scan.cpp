@@ -58,10 +58,12 @@ class Lines : public Candidate {
         {"items", {1, 2, 4, 8, 16}, "neighbouring elements of a thread"},
     };
     space.constraints = {
-        {"a workgroup has 32 to 1024 threads, and no more than the device allows",
-         [max = std::min<int64_t>(target.max_workgroup_size, 1024)](const Config& c) {
+        {str("a workgroup has ", fewest_threads(target),
+             " to 1024 threads, and no more than the device allows"),
+         [fewest = fewest_threads(target),
+          max = std::min<int64_t>(target.max_workgroup_size, 1024)](const Config& c) {
            const int64_t threads = c["row_threads"] * c["rows"];
-           return threads >= 32 && threads <= max;
+           return threads >= fewest && threads <= max;
          }},
         {"no more threads than items in a line",
          [length = plan.length](const Config& c) {
@@ -78,11 +80,13 @@ class Lines : public Candidate {
     const Target& target = this->target();
     const ScanPlan& plan = plan_;
     const bool serial = target.serial_workgroups;
+    const int64_t fewest = fewest_threads(target);
     const int64_t length = std::max<int64_t>(plan.length, 1);
-    const int64_t most = std::min(target.max_workgroup_size, serial ? 32 : target.full_workgroup);
+    const int64_t most = std::min<int64_t>(
+        target.max_workgroup_size, serial ? fewest : int64_t{target.full_workgroup});
     if (!plan.along_memory) {
       // One thread walks a line, unless lines are few.
-      int64_t row_threads = 1, rows = serial ? 32 : 64;
+      int64_t row_threads = 1, rows = serial ? fewest : std::min(most, int64_t{64});
       const int64_t wanted = int64_t{target.compute_units} * 64;
       while (!serial && rows > 8 && plan.lines * row_threads < wanted &&
              row_threads * 2 * 8 <= length) {
@@ -91,7 +95,7 @@ class Lines : public Candidate {
       }
       const int64_t items =
           std::min<int64_t>(8, power_of_two_at_least(ceil_div(length, row_threads)));
-      while (rows * row_threads < 32) rows *= 2;
+      while (rows * row_threads < fewest) rows *= 2;
       return {{"row_threads", row_threads}, {"rows", rows}, {"items", items}};
     }
     int64_t items = target.wide_accesses ? 16 / size_bytes(plan.node->inputs[0]->dtype()) : 8;
@@ -102,7 +106,7 @@ class Lines : public Candidate {
     while (items > 4 && length % items != 0 && length % (items / 2) == 0) items /= 2;
     const int64_t row_threads = std::min(most, power_of_two_at_least(ceil_div(length, items)));
     int64_t rows = 1;
-    while (rows * row_threads < (serial ? 32 : 128)) rows *= 2;
+    while (rows * row_threads < (serial ? fewest : std::min(most, int64_t{128}))) rows *= 2;
     return {{"row_threads", row_threads}, {"rows", rows}, {"items", items}};
   }
 
@@ -149,6 +153,7 @@ class Scan : public Template {
   std::string_view name() const override { return "scan"; }
   int version() const override { return 2; }
   int specificity() const override { return 0; }
+  int least_workgroup() const override { return 1; }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<ScanPlan> plan = plan_scan(region);

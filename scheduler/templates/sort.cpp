@@ -43,7 +43,7 @@ class Runs : public Candidate {
     const Target& target = this->target();
     const SortPlan& plan = plan_;
     ConfigSpace space;
-    space.parameters = {{"threads", {32, 64, 128, 256, 512, 1024}, "threads of a workgroup"},
+    space.parameters = {{"threads", workgroup_sizes(target), "threads of a workgroup"},
                         {"items", kItems, "elements of a thread"}};
     space.constraints = {
         {"a workgroup of this device has fewer threads",
@@ -65,10 +65,11 @@ class Runs : public Candidate {
     const Target& target = this->target();
     const SortPlan& plan = plan_;
     constexpr int64_t few = 9;
+    const int64_t fewest = fewest_threads(target);
     const int64_t most = std::min(target.max_workgroup_size, target.full_workgroup);
     const int64_t length = std::max<int64_t>(plan.sorted > 0 ? plan.keep : plan.run, 1);
     const int64_t enough = power_of_two_at_least(ceil_div(length, few));
-    int64_t threads = std::clamp<int64_t>(enough, 32, most);
+    int64_t threads = std::clamp<int64_t>(enough, fewest, most);
     if (plan.sorted == 0 && threads * kItems.back() < plan.run)
       threads = std::min<int64_t>(enough, target.max_workgroup_size);
     auto items =
@@ -77,7 +78,7 @@ class Runs : public Candidate {
     if (plan.sorted > 0) items = std::find(kItems.begin(), kItems.end(), few);
     // Short runs: more of them side by side.
     while (plan.sorted == 0 && threads < std::min<int64_t>(most, 128)) threads *= 2;
-    while (threads > 32 && threads * *items * plan.element_bytes() > target.static_shared_bytes())
+    while (threads > fewest && threads * *items * plan.element_bytes() > target.static_shared_bytes())
       threads /= 2;
     return {{"threads", threads}, {"items", *items}};
   }
@@ -129,6 +130,7 @@ class Sort : public Template {
   std::string_view name() const override { return "sort"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  int least_workgroup() const override { return 1; }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<SortPlan> plan = plan_sort(region);

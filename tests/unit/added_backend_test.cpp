@@ -103,7 +103,9 @@ TEST(AddedBackend, SpellsAndCompilesKernels) {
 TEST(AddedBackend, IsListedByName) {
   std::vector<std::string> names;
   for (const Backend* backend : backends()) names.emplace_back(sched::name(backend->api()));
-  EXPECT_EQ(names, (std::vector<std::string>{"backwards", "cuda", "null", "vulkan"}));
+  EXPECT_TRUE(std::ranges::is_sorted(names));
+  for (const char* name : {"backwards", "cuda", "null", "vulkan"})
+    EXPECT_EQ(std::ranges::count(names, name), 1) << name;
   EXPECT_EQ(sched::api_of("cuda"), sched::Api::cuda);
   EXPECT_EQ(sched::api_of("backwards"), target().api);
   EXPECT_EQ(target().id(), "backwards");

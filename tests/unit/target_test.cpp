@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backends/backend.h"
+#include "scheduler/device_sources.h"
 #include "scheduler/target_profile.h"
 #include "support/config_folder.h"
 #include "support/error.h"
@@ -75,9 +76,9 @@ TEST(TargetTest, NumbersOfWellKnownTargets) {
   const Target a100 = target_by_name("cuda:sm_80");
   EXPECT_EQ(a100.fma_lanes, 64);  // half of an sm_86's or sm_90's
   EXPECT_NEAR(a100.clock(), 1.41e9, 0.01e9);
-  EXPECT_TRUE(a100.byte_products && a100.has_device_source("gemv"));
+  EXPECT_TRUE(a100.byte_products && has_device_source(a100, "gemv"));
   const Target lavapipe = target_by_name("vulkan:lavapipe");
-  EXPECT_FALSE(lavapipe.byte_products || lavapipe.has_device_source("gemv"));
+  EXPECT_FALSE(lavapipe.byte_products || has_device_source(lavapipe, "gemv"));
   EXPECT_TRUE(lavapipe.indexed_registers);
   EXPECT_EQ(lavapipe.subgroup_size, 8);
   EXPECT_EQ(lavapipe.max_grid[0], 65535);

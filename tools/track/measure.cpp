@@ -14,7 +14,6 @@
 #include "autotune/tuning_files.h"
 #include "autotune/user_kernel/user_tunable.h"
 #include "backends/backend.h"
-#include "backends/compile/spirv.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "ir/passes/convert_precision.h"
@@ -214,14 +213,15 @@ void add_count(TrackedCase& record, const char* quantity, double value) {
   record.quantities[quantity] = {value, value, value};
 }
 
-// The facts of a program, whatever runs it. Instructions are known of Vulkan's kernels alone, where
-// they were compiled.
+// The facts of a program, whatever runs it. Instructions are known where kernels were compiled by a
+// back end that counts them.
 void add_counts(TrackedCase& record, const exec::Executable& executable) {
   int64_t source = 0, constants = 0, instructions = 0;
   for (const exec::KernelBinary& kernel : executable.kernels) {
     source += static_cast<int64_t>(kernel.source.size());
-    if (executable.target.api == sched::Api::vulkan && !kernel.code.empty())
-      instructions += backends::spirv_instructions(kernel.code);
+    if (!kernel.code.empty())
+      instructions +=
+          backends::backend_for(executable.target.api).instructions(kernel.code).value_or(0);
   }
   for (const exec::ConstantInfo& constant : executable.constants) constants += constant.bytes;
   add_count(record, "launches", static_cast<double>(exec::launches(executable).size()));
