@@ -180,7 +180,7 @@ std::optional<Target> cuda_target(std::string_view arch) {
 
 namespace {
 
-const RegisterArchitectures registered({Api::cuda, cuda_nearness});
+const RegisterArchitectures registered_architectures({Api::cuda, cuda_nearness});
 
 }  // namespace
 

@@ -11,15 +11,15 @@ namespace tcc::exec {
 namespace {
 
 // The list is made before the first registration, whichever file that is in.
-std::vector<Architectures>& registered() {
+std::vector<Architectures>& architecture_rules() {
   static std::vector<Architectures> all;
   return all;
 }
 
 // Null: the API has none.
 ArchitectureRule rule_of(Api api) {
-  const auto found = std::ranges::find(registered(), api, &Architectures::api);
-  return found == registered().end() ? nullptr : found->nearness;
+  const auto found = std::ranges::find(architecture_rules(), api, &Architectures::api);
+  return found == architecture_rules().end() ? nullptr : found->nearness;
 }
 
 // "block_m=64 stages=4" has the word "stages=4".
@@ -91,14 +91,13 @@ void check_fit(const Executable& executable, const Target& device) {
 }
 
 RegisterArchitectures::RegisterArchitectures(const Architectures& architectures) {
-  registered().push_back(architectures);
+  architecture_rules().push_back(architectures);
 }
 
 Nearness nearness(const Target& executable, const Target& device) {
   Nearness near;
   const ArchitectureRule rule = rule_of(executable.api);
-  near.architecture =
-      rule ? rule(executable.arch, device.arch) : executable.arch == device.arch;
+  near.architecture = rule ? rule(executable.arch, device.arch) : executable.arch == device.arch;
   near.vendor = !executable.vendor.empty() && executable.vendor == device.vendor;
   near.kind = executable.is_cpu == device.is_cpu;
   near.subgroup_size = executable.subgroup_size == device.subgroup_size;

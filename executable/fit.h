@@ -19,7 +19,7 @@ void check_fit(const Executable& executable, const Target& device);
 using ArchitectureRule = int (*)(std::string_view code, std::string_view device);
 // Makes an API's rule known. Code of APIs without one runs on all of their devices, and is nearer
 // to those of its own architecture:
-//   const RegisterArchitectures registered({Api::cuda, cuda_nearness});
+//   const RegisterArchitectures registered_architectures({Api::cuda, cuda_nearness});
 struct Architectures {
   Api api;
   ArchitectureRule nearness;

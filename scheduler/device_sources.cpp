@@ -18,7 +18,7 @@ struct SourcesOfApi {
 };
 
 // The list is made before the first registration, whichever file that is in.
-std::deque<SourcesOfApi>& registered() {
+std::deque<SourcesOfApi>& sources_by_api() {
   static std::deque<SourcesOfApi> all;
   return all;
 }
@@ -26,7 +26,7 @@ std::deque<SourcesOfApi>& registered() {
 }  // namespace
 
 bool has_device_source(const Target& target, std::string_view source) {
-  for (SourcesOfApi& one : registered()) {
+  for (SourcesOfApi& one : sources_by_api()) {
     if (one.api != target.api) continue;
     std::call_once(one.listed, [&] { one.names = one.list(); });
     return std::ranges::find(one.names, source) != one.names.end();
@@ -39,7 +39,7 @@ Refusal lacks_source(const Target& target, std::string_view source) {
 }
 
 void register_device_sources(Api api, std::function<std::vector<std::string>()> list) {
-  SourcesOfApi& added = registered().emplace_back();
+  SourcesOfApi& added = sources_by_api().emplace_back();
   added.api = api;
   added.list = std::move(list);
 }

@@ -11,11 +11,12 @@ const Dialect& cuda_dialect() {
     d.emit_ending = ".cu";
     d.prelude = "common/prelude_cuda.inc";
     d.header = "";
-    d.reserved = std::string(cpp_keywords()) +
-                 " blockDim blockIdx gridDim threadIdx warpSize NULL uint uint2 uint3 uint4 "
-                 "make_uint2 make_uint3 make_uint4 TensorMap tcc params tcc_parameters abs acos acosh "
-                 "asin asinh atan atanh ceil cos cosh exp exp2 floor fma fract isinf isnan log log2 "
-                 "max min pow round sin sinh sqrt tan tanh trunc";
+    d.reserved =
+        std::string(cpp_keywords()) +
+        " blockDim blockIdx gridDim threadIdx warpSize NULL uint uint2 uint3 uint4 "
+        "make_uint2 make_uint3 make_uint4 TensorMap tcc params tcc_parameters abs acos acosh "
+        "asin asinh atan atanh ceil cos cosh exp exp2 floor fma fract isinf isnan log log2 "
+        "max min pow round sin sinh sqrt tan tanh trunc";
     d.storage = {{DType::f64, "f64"},  {DType::f32, "f32"},   {DType::f16, "u16"},
                  {DType::bf16, "u16"}, {DType::f8e4m3, "u8"}, {DType::f8e5m2, "u8"},
                  {DType::i8, "i8"},    {DType::i16, "i16"},   {DType::i32, "i32"},

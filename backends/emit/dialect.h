@@ -39,7 +39,7 @@ struct Dialect {
   std::string buffer_parameter;  // one kernel argument: {storage} {type} {name} {access} {restrict}
   // {access} of buffers that a kernel only reads or only writes; that of others is empty.
   std::string read_only, write_only;
-  std::string restrict;  // {restrict} of buffers that no other meets
+  std::string restrict;        // {restrict} of buffers that no other meets
   std::string size_parameter;  // an i64 that a kernel gets by value: {name}
   std::string
       number_parameter;  // the launch's number, an i32 in 8 bytes: {name}; "": no such thing

@@ -82,8 +82,8 @@ class Lines : public Candidate {
     const bool serial = target.serial_workgroups;
     const int64_t fewest = fewest_threads(target);
     const int64_t length = std::max<int64_t>(plan.length, 1);
-    const int64_t most = std::min<int64_t>(
-        target.max_workgroup_size, serial ? fewest : int64_t{target.full_workgroup});
+    const int64_t most = std::min<int64_t>(target.max_workgroup_size,
+                                           serial ? fewest : int64_t{target.full_workgroup});
     if (!plan.along_memory) {
       // One thread walks a line, unless lines are few.
       int64_t row_threads = 1, rows = serial ? fewest : std::min(most, int64_t{64});

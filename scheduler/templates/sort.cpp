@@ -78,7 +78,8 @@ class Runs : public Candidate {
     if (plan.sorted > 0) items = std::find(kItems.begin(), kItems.end(), few);
     // Short runs: more of them side by side.
     while (plan.sorted == 0 && threads < std::min<int64_t>(most, 128)) threads *= 2;
-    while (threads > fewest && threads * *items * plan.element_bytes() > target.static_shared_bytes())
+    while (threads > fewest &&
+           threads * *items * plan.element_bytes() > target.static_shared_bytes())
       threads /= 2;
     return {{"threads", threads}, {"items", *items}};
   }
