@@ -5,7 +5,7 @@
 namespace tcc::autotune {
 namespace {
 
-constexpr int kMostRounds = 4;
+constexpr int kMostDuelRounds = 4;
 constexpr int kRoundsToWin = 2;  // what disturbs the device for one round decides nothing
 
 bool passed(const Measurement& m) { return m.status == Measurement::Status::measured; }
@@ -43,7 +43,7 @@ bool DuelResult::lost() const {
 DuelResult duel(Bench& bench, const exec::StandaloneSequence& incumbent,
                 const exec::StandaloneSequence& challenger, const std::function<bool()>& hurry) {
   DuelResult result;
-  for (int round = 1, rounds_won = 0; round <= kMostRounds; ++round) {
+  for (int round = 1, rounds_won = 0; round <= kMostDuelRounds; ++round) {
     auto [a, b] = bench.duel(incumbent, challenger);
     result.valid = passed(a) && passed(b) && !a.samples.empty() && !b.samples.empty();
     if (!result.valid) {

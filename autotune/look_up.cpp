@@ -57,8 +57,6 @@ double device_distance(const Environment& a, const Environment& b) {
   return distance;
 }
 
-std::string_view api_of(std::string_view device) { return device.substr(0, device.find(':')); }
-
 std::string octaves(double distance) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f octaves", distance);

@@ -9,7 +9,7 @@
 namespace tcc::autotune {
 namespace {
 
-constexpr size_t kRounds = 3;
+constexpr size_t kRepeats = 3;
 
 struct Rival {
   Record record;
@@ -32,11 +32,11 @@ std::optional<Rival> rival_of(const TuningTask& task, const RecordStore& records
 
 std::optional<Record> summary(Rival& rival) {
   std::vector<Measurement>& rounds = rival.rounds;
-  if (rounds.size() < kRounds) return std::nullopt;
+  if (rounds.size() < kRepeats) return std::nullopt;
   std::sort(rounds.begin(), rounds.end(),
             [](const Measurement& a, const Measurement& b) { return a.seconds < b.seconds; });
   Record record = rival.record;
-  record.seconds = rounds[kRounds / 2].seconds;
+  record.seconds = rounds[kRepeats / 2].seconds;
   record.low = rounds.front().low;
   record.high = rounds.front().high;
   for (const Measurement& round : rounds) {
@@ -56,7 +56,7 @@ RecordStore measure_again(std::span<const TuningTask> tasks, const RecordStore& 
     if (auto rival = rival_of(task, records, target, options)) rivals.push_back(std::move(*rival));
   std::unique_ptr<WorkerPool> pool;
   if (options.workers) pool = make_worker_pool(device, options.worker);
-  for (size_t round = 0; round < kRounds; ++round) {
+  for (size_t round = 0; round < kRepeats; ++round) {
     for (Rival& rival : rivals) {
       if (rival.rounds.size() < round) continue;  // it failed before
       const auto bench =

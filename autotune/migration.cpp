@@ -14,9 +14,9 @@ namespace tcc::autotune {
 namespace {
 
 constexpr int64_t kMaxTableBytes = int64_t{16} << 20;
-constexpr size_t kMaxEntries = 20000;
+constexpr size_t kMaxRegions = 20000;
 constexpr size_t kMaxLines = 4096;  // of a region's text
-constexpr size_t kMaxExtents = 1024;
+constexpr size_t kMaxRegionExtents = 1024;
 
 // A list of its lines that YAML reads back; "" where one of them is longer than a reader takes.
 std::string lines_text(std::string_view text) {
@@ -39,7 +39,8 @@ KeyTable::Keys keys_of(const yaml::Item& item) {
   keys.family = hash_digits(item.at("family"));
   const yaml::Item extents = item.at("extents"), text = item.at("text");
   const auto sizes = extents.list(), lines = text.list();
-  if (sizes.size() > kMaxExtents) extents.fail(str("has more than ", kMaxExtents, " entries"));
+  if (sizes.size() > kMaxRegionExtents)
+    extents.fail(str("has more than ", kMaxRegionExtents, " entries"));
   if (lines.size() > kMaxLines) text.fail(str("has more than ", kMaxLines, " lines"));
   if (lines.empty()) text.fail("has no lines");
   for (const yaml::Item& size : sizes) keys.extents.push_back(integer_in(size, 0, kMaxFieldValue));
@@ -83,7 +84,7 @@ void KeyTable::read(std::string_view text, const std::string& file) {
     schema.fail(str("only keys of schema ", kMigratedSchema, " are carried over"));
   const yaml::Item list = document.at("keys");
   const auto entries = list.list();
-  if (entries.size() > kMaxEntries) list.fail(str("has more than ", kMaxEntries, " entries"));
+  if (entries.size() > kMaxRegions) list.fail(str("has more than ", kMaxRegions, " entries"));
   for (const yaml::Item& item : entries) keys_[hash_digits(item.at("old"))] = keys_of(item);
 }
 

@@ -24,7 +24,7 @@ constexpr size_t kMaxEnvironments = 256;
 constexpr size_t kMaxEntries = 32;    // of a config, of capabilities
 constexpr size_t kMaxExtents = 1024;  // of a region
 constexpr int64_t kMaxExtent = int64_t{1} << 62;
-constexpr double kMaxSeconds = 1e6;
+constexpr double kMaxRecordSeconds = 1e6;
 
 // A flat map of words to integers.
 std::vector<std::pair<std::string, int64_t>> integers(const yaml::Item& item) {
@@ -89,9 +89,9 @@ Surroundings read_environment(const yaml::Item& item) {
   return result;
 }
 
-class Reader {
+class RecordReader {
  public:
-  Reader(RecordStore& store, const Warn& warn, int schema)
+  RecordReader(RecordStore& store, const Warn& warn, int schema)
       : store_(store), warn_(warn), schema_(schema) {}
 
   void read(const yaml::Item& document) {
@@ -167,7 +167,8 @@ class Reader {
     record.date = date_text(item);
     record.policy = short_text(item, "policy");
     read_best(item.at("best"), record);
-    if (item.has("default")) record.default_seconds = number_in(item.at("default"), 0, kMaxSeconds);
+    if (item.has("default"))
+      record.default_seconds = number_in(item.at("default"), 0, kMaxRecordSeconds);
     if (item.has("runners_up")) read_runners_up(item.at("runners_up"), record);
     return record;
   }
@@ -198,7 +199,7 @@ class Reader {
 void read_record_text(std::string_view text, const std::string& file, RecordStore& store,
                       const Warn& warn, int schema) {
   try {
-    Reader(store, warn, schema).read(yaml::parse_document(text, file));
+    RecordReader(store, warn, schema).read(yaml::parse_document(text, file));
   } catch (const Error& error) { warn(str(error.what(), "; file skipped")); }
 }
 

@@ -187,6 +187,11 @@ RecordStore load_records(const std::vector<std::filesystem::path>& paths,
 // before a long search.
 void prepare_record_folder(const std::filesystem::path& folder);
 
+// "cuda" of "cuda:0".
+inline std::string_view api_of(std::string_view device) {
+  return device.substr(0, device.find(':'));
+}
+
 // Says how records are combined with those that a folder has already.
 enum class Saving : uint8_t {
   update,  // a sweep's results: RecordStore::update

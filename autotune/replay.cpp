@@ -6,6 +6,7 @@
 #include <set>
 
 #include "autotune/random_words.h"
+#include "autotune/statistics.h"
 #include "support/error.h"
 
 namespace tcc::autotune {
@@ -14,12 +15,6 @@ namespace {
 constexpr size_t kLeastSamples = 4;  // two that the search sees, two that judge
 constexpr size_t kQuickSamples = 3;
 constexpr double kUnusable = 0;  // seconds of a config that gives nothing
-
-double median(std::vector<double> values) {
-  const size_t n = values.size();
-  std::sort(values.begin(), values.end());
-  return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
 
 // The log says this of one config.
 struct Logged {

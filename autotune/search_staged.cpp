@@ -15,7 +15,7 @@ namespace tcc::autotune {
 namespace {
 
 constexpr size_t kMaxRanked = size_t{1} << 16;  // larger spaces are ranked by a sample
-constexpr size_t kMaxSamples = 384;             // that the model is fitted to: the fastest
+constexpr size_t kMaxFitted = 384;              // that the model is fitted to: the fastest
 constexpr double kScreened = 0.3;               // of the budget
 constexpr double kReserved = 0.15;              // of the budget, for full measurements at the end
 constexpr size_t kLeastBatch = 4;
@@ -157,7 +157,7 @@ class StagedSearch : public BudgetedSearch {
     std::vector<ResidualModel::Sample> samples;
     double worst = -std::numeric_limits<double>::infinity();
     for (const auto& [seconds, number] : fastest()) {
-      if (samples.size() == kMaxSamples) break;
+      if (samples.size() == kMaxFitted) break;
       const Candidate& c = candidate(number);
       const double residual = std::log(seconds) - c.log_estimate;
       worst = std::max(worst, residual);
@@ -167,7 +167,7 @@ class StagedSearch : public BudgetedSearch {
     if (samples.empty()) return ResidualModel({});
     // A config near one that failed is likely to fail.
     for (const auto& [number, result] : results())
-      if (result.failed && samples.size() < kMaxSamples)
+      if (result.failed && samples.size() < kMaxFitted)
         samples.push_back({candidate(number).positions, worst + std::log(2.0), kQuickNoise});
     return ResidualModel(std::move(samples));
   }

@@ -26,7 +26,7 @@ using EventKind = SelfTestEvent::Kind;
 using exec::Part;
 using exec::Quirk;
 
-constexpr int kMostRounds = 6;                // of faults of one sample
+constexpr int kMostFaultRounds = 6;           // of faults of one sample
 constexpr size_t kMostFound = 100;            // of a device
 constexpr const char* kOfTest = "self-test";  // the source of what it switches off for a while
 constexpr double kCliff = 4;                  // times as slow as another kernel of the same sample
@@ -408,7 +408,7 @@ class SelfTest {
   void test(const SelfTestSample& sample, const std::string& label, Built built,
             const exec::Target& target, const Build& build_again) {
     exec::Target now = target;
-    for (int round = 0; round < kMostRounds; ++round) {
+    for (int round = 0; round < kMostFaultRounds; ++round) {
       if (built.status == Built::Status::none) return;
       const std::string reason = wrong(sample, built, label);
       if (reason.empty()) {

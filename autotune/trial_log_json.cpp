@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kSchema = 1;
+constexpr int kTrialSchema = 1;
 constexpr int kMaxDepth = 8;
 constexpr size_t kMaxText = 4096;
 constexpr size_t kMaxReason = 1000;  // written: a compiler's complaint can be long
@@ -181,7 +181,7 @@ json to_json(const LoggedTask& task) {
   json parameters = json::array();
   for (const sched::Parameter& parameter : task.space.parameters)
     parameters.push_back({{"name", parameter.name}, {"values", parameter.values}});
-  return {{"tcc_trials", kSchema},
+  return {{"tcc_trials", kTrialSchema},
           {"kernel", log_id(task.key)},
           {"template", task.key.kernel_template},
           {"version", task.key.version},
@@ -232,8 +232,8 @@ LoggedLine parse_log_line(std::string_view line) {
   if (!parsed.is_object()) fail_input("no JSON object");
   if (parsed.contains("trial")) return {text(parsed, "trial"), trial(parsed)};
   if (!parsed.contains("tcc_trials")) fail_input("neither a kernel nor a trial");
-  if (integer(parsed["tcc_trials"], "tcc_trials") != kSchema)
-    fail_input("only schema ", kSchema, " can be read");
+  if (integer(parsed["tcc_trials"], "tcc_trials") != kTrialSchema)
+    fail_input("only schema ", kTrialSchema, " can be read");
   LoggedTask result = task(parsed);
   return {log_id(result.key), std::move(result)};
 }

@@ -23,8 +23,6 @@ constexpr int64_t kMaxIndexBytes = int64_t{64} << 20;
 constexpr int64_t kMaxFolderBytes = int64_t{256} << 20;
 constexpr size_t kMostKept = 4096;  // files, in memory
 
-std::string_view api_of(std::string_view device) { return device.substr(0, device.find(':')); }
-
 // The target that the text of a tuning file names at the beginning of a line, as tcc writes it; ""
 // where it may be written in another way.
 std::string_view named_target(std::string_view text) {
@@ -46,7 +44,7 @@ struct Known {
   IndexPtr index;      // null: of an API that was not asked for
 };
 
-class Reader {
+class TuningReader {
  public:
   // Null: the file is of another API's devices, or cannot be read: `problem` says why.
   IndexPtr open(const fs::path& file, std::string_view api, const fs::path& cache,
@@ -149,8 +147,8 @@ class Reader {
   std::map<fs::path, Known> known_;
 };
 
-Reader& reader() {
-  static Reader* const instance = new Reader;
+TuningReader& reader() {
+  static TuningReader* const instance = new TuningReader;
   return *instance;
 }
 

@@ -16,6 +16,7 @@
 namespace tcc::autotune {
 namespace {
 
+using Status = Measurement::Status;
 using exec::StandaloneSequence;
 using nlohmann::json;
 using Outcome = WorkerProcess::Outcome;
@@ -174,7 +175,6 @@ Measurement Pool::baseline(PooledJob& job, json kernel) {
 }
 
 std::vector<Measurement> Pool::candidate(PooledJob& job, json request, size_t count) {
-  using Status = Measurement::Status;
   const std::lock_guard lock(mutex_);
   TCC_CHECK(!job.baseline.is_null(), "a candidate is measured without a baseline");
   request["number"] = job.number;

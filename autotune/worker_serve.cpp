@@ -20,6 +20,7 @@
 namespace tcc::autotune {
 namespace {
 
+using Status = Measurement::Status;
 using exec::StandaloneSequence;
 using nlohmann::json;
 
@@ -92,7 +93,6 @@ class Worker {
   // A candidate that the device refused, or that wrote where it should not, may have cost us the
   // device: an error of a CUDA context, for one, stays.
   static void leave_if_lost(Job& job, const Measurement& candidate) {
-    using Status = Measurement::Status;
     if (candidate.status != Status::refused && candidate.status != Status::wrong) return;
     const Measurement again =
         job.bench->measure(job.baseline, Effort::quick, std::numeric_limits<double>::infinity());

@@ -1,18 +1,28 @@
-# tcc_folder(NAME [DEPENDS target...] [EXCLUDE regex] [ALONE regex]): the static library tcc_NAME of the calling folder's
-# *.cpp, found recursively; those that ALONE matches are compiled by themselves (tcc_unity). An empty folder gives an empty
-# library, so that whoever depends on it still configures.
+# tcc_folder(NAME [DEPENDS target...] [EXCLUDE regex] [DATA file...]): the static library tcc_NAME of the calling folder's
+# *.cpp, found recursively. The files DATA, which libtcc-runtime has, too (cmake/TccRuntime.cmake), are the library
+# tcc_NAME_data. An empty folder gives an empty library, so that whoever depends on it still configures.
 function(tcc_folder name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE;ALONE" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE" "DEPENDS;DATA")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(arg_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX ${arg_EXCLUDE})
   endif()
+  if(arg_DATA)
+    list(REMOVE_ITEM sources ${arg_DATA})
+    tcc_folder_library(${name}_data "${arg_DATA}" "${arg_DEPENDS}")
+    list(APPEND arg_DEPENDS tcc_${name}_data)
+  endif()
+  tcc_folder_library(${name} "${sources}" "${arg_DEPENDS}")
+endfunction()
+
+# The static library tcc_NAME, one of TCC_FOLDER_LIBRARIES.
+function(tcc_folder_library name sources depends)
   tcc_placeholder_if_empty(sources)
   add_library(tcc_${name} STATIC ${sources})
   target_include_directories(tcc_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include)
-  target_link_libraries(tcc_${name} PUBLIC ${arg_DEPENDS})
+  target_link_libraries(tcc_${name} PUBLIC ${depends})
   tcc_precompile(tcc_${name})
-  tcc_unity(tcc_${name} EXCLUDE ${arg_ALONE})
+  tcc_unity(tcc_${name})
   set_property(GLOBAL APPEND PROPERTY TCC_FOLDER_LIBRARIES tcc_${name})
 endfunction()
 

@@ -1,29 +1,19 @@
 # tcc-runtime: what runs packages and serialised executables without the compiler (libtcc-runtime.so, libtcc-runtime.dll): the
 # folders support, executable and runtime, the part of api that runs (tcc_api_run), of ir the data types, of frontend
 # safetensors. TCC_RUNTIME_ONLY builds nothing else, for other systems, too, and without packages and their API.
-#
-# Sources of ir and frontend are compiled for it by themselves: out of their archives, one would bring everything else.
-file(GLOB data_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ir/symint*.cpp ${PROJECT_SOURCE_DIR}/ir/expr*.cpp)
-foreach(name IN ITEMS bit_cast dtype scalar scalar_eval size_range suggest tensor)
-  list(APPEND data_sources ${PROJECT_SOURCE_DIR}/ir/${name}.cpp)
-endforeach()
-set(parts tcc_support tcc_executable tcc_runtime)
+set(parts tcc_support tcc_ir_data tcc_executable tcc_runtime)
 if(NOT TCC_RUNTIME_ONLY)
-  foreach(name IN ITEMS graph_files safetensors state_file tensor_file)
-    list(APPEND data_sources ${PROJECT_SOURCE_DIR}/frontend/${name}.cpp)
-  endforeach()
-  list(APPEND parts tcc_api_run)
+  list(APPEND parts tcc_frontend_data tcc_api_run)
 endif()
-add_library(tcc-runtime SHARED ${data_sources})
+set(objects)
 foreach(library IN LISTS parts)
-  target_sources(tcc-runtime PRIVATE $<TARGET_OBJECTS:${library}>)
+  list(APPEND objects $<TARGET_OBJECTS:${library}>)
 endforeach()
-target_include_directories(tcc-runtime PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
-                                       INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+add_library(tcc-runtime SHARED ${objects})
+target_include_directories(tcc-runtime INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                                  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(tcc-runtime PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
-tcc_precompile(tcc-runtime)
-tcc_unity(tcc-runtime)
+set_target_properties(tcc-runtime PROPERTIES LINKER_LANGUAGE CXX)
 target_compile_features(tcc-runtime INTERFACE cxx_std_20)
 set_target_properties(tcc-runtime PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} EXPORT_NAME runtime)

@@ -120,13 +120,8 @@ class Rewriter {
   std::unordered_map<const ExprNode*, Expr> memo_;
 };
 
-template <class T>
-int order(const T& a, const T& b) {
-  return a < b ? -1 : b < a ? 1 : 0;
-}
-
 // Compares DAGs: what was found equal once is not compared again.
-class Comparison {
+class ExprComparison {
  public:
   int of(const Expr& a, const Expr& b) {
     if (a == b || equal_.contains({a.get(), b.get()})) return 0;
@@ -141,7 +136,7 @@ class Comparison {
       return std::tuple(e.kind, e.dtype, e.fn, e.reduce, std::bit_cast<uint64_t>(e.number),
                         e.integer, e.buffer, e.stored, e.variable.id, e.args.size(), e.axes.size());
     };
-    if (const int found = order(fields(a), fields(b))) return found;
+    if (const int found = symint::order_of(fields(a), fields(b))) return found;
     if (const int found = compare(a.index, b.index)) return found;
     for (size_t i = 0; i < a.axes.size(); ++i) {
       if (const int found = compare(a.axes[i], b.axes[i])) return found;
@@ -170,6 +165,6 @@ void rewrite_all(std::vector<Expr>& values, const std::function<Expr(const Expr&
   for (Expr& value : values) value = rewriter.of(value);
 }
 
-int compare(const Expr& a, const Expr& b) { return Comparison().of(a, b); }
+int compare(const Expr& a, const Expr& b) { return ExprComparison().of(a, b); }
 
 }  // namespace tcc::ir

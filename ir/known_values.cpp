@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t kMaxElements = 4096;             // of a value that may hold symbols
 constexpr int64_t kMaxFloats = 64;                 // of an operand of a composition of floats
 constexpr int64_t kMaxTensor = int64_t{1} << 22;   // elements of a tensor that is computed here
-constexpr int64_t kMaxProduct = int64_t{1} << 26;  // elements of a product's result times operand's
+constexpr int64_t kMaxProductWork = int64_t{1}
+                                    << 26;         // elements of a product's result times operand's
 constexpr int64_t kNodeWork = 128;                 // what any op takes, in elements
 constexpr int kMaxNesting = 8;                     // of compositions
 
@@ -397,7 +398,7 @@ TensorPtr KnownValues::interpreted(const Value* value) {
   }
   if (largest > kMaxTensor || results > kMaxTensor) return nullptr;
   const bool linear = node.op->kind != OpKind::contraction && !node.op->compose;
-  if (!linear && largest * results > kMaxProduct) return nullptr;
+  if (!linear && largest * results > kMaxProductWork) return nullptr;
   const int64_t work = linear ? 0 : largest * results / 4;
   if (!spend(tensor_work_, std::max({largest, results, work, kNodeWork}))) return nullptr;
   Graph graph;

@@ -123,6 +123,8 @@ struct EvalContext {
 
 // ---- the op
 
+constexpr int kMaxCompositions = 32;  // within each other; ops nest a few deep
+
 enum class OpKind : uint8_t {
   pointwise,    // `element` reads operands at arbitrary indices; fuses with anything
   view,         // `element` only reads operand 0 at another index: no arithmetic, may be free

@@ -21,7 +21,7 @@ namespace {
 
 // Far beyond any real index; below what takes noticeable time.
 constexpr size_t kMaxTerms = 512;
-constexpr size_t kMaxProduct = 4096;  // terms, before equal ones meet
+constexpr size_t kMaxProductTerms = 4096;  // terms, before equal ones meet
 constexpr size_t kMaxFactors = 64;
 
 // Ids of the axes that every kernel has, and the first of all others.
@@ -338,7 +338,8 @@ SymInt operator-(const SymInt& a) { return scale(a, -1); }
 SymInt operator*(const SymInt& a, const SymInt& b) {
   if (a.is_const()) return scale(b, a.constant_);
   if (b.is_const()) return scale(a, b.constant_);
-  if (a.terms_->size() * b.terms_->size() > kMaxProduct) fail_input("size expression is too large");
+  if (a.terms_->size() * b.terms_->size() > kMaxProductTerms)
+    fail_input("size expression is too large");
   std::vector<Term> terms;
   terms.reserve((a.terms_->size() + 1) * (b.terms_->size() + 1));
   for (const Term& x : *a.terms_)

@@ -58,6 +58,11 @@ SymInt with_value(const Atom& atom, Expr value);
 inline bool same_object(const SymInt& a, const SymInt& b) {
   return a.constant() == b.constant() && a.terms().data() == b.terms().data();
 }
+template <class T>
+int order_of(const T& a, const T& b) {
+  return a < b ? -1 : b < a ? 1 : 0;
+}
+
 inline int compare_atoms(const AtomPtr& a, const AtomPtr& b) {
   return a == b ? 0 : compare(*a, *b);
 }

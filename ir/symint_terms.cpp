@@ -183,19 +183,14 @@ SymInt bounded_symbol(std::string name, Interval range, int64_t usual) {
 
 namespace {
 
-template <class T>
-int order(const T& a, const T& b) {
-  return a < b ? -1 : b < a ? 1 : 0;
-}
-
 // Atoms of one text.
 int compare_identities(const Atom& a, const Atom& b) {
-  if (a.kind != b.kind) return order(a.kind, b.kind);
-  if (const int ids = order(a.id, b.id)) return ids;
+  if (a.kind != b.kind) return symint::order_of(a.kind, b.kind);
+  if (const int ids = symint::order_of(a.id, b.id)) return ids;
   if (a.kind == Atom::Kind::axis) return 0;
   for (size_t i = 0; i < a.args.size(); ++i)
     if (const int args = compare(a.args[i], b.args[i])) return args;
-  if (!a.value || !b.value) return order(a.value != nullptr, b.value != nullptr);
+  if (!a.value || !b.value) return symint::order_of(a.value != nullptr, b.value != nullptr);
   return compare(a.value, b.value);
 }
 
@@ -234,11 +229,11 @@ int compare(const SymInt& a, const SymInt& b) {
   if (x.data() != y.data()) {
     for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
       if (const int terms = symint::compare_terms(x[i], y[i])) return terms;
-      if (const int factors = order(x[i].coefficient, y[i].coefficient)) return factors;
+      if (const int factors = symint::order_of(x[i].coefficient, y[i].coefficient)) return factors;
     }
-    if (const int sizes = order(x.size(), y.size())) return sizes;
+    if (const int sizes = symint::order_of(x.size(), y.size())) return sizes;
   }
-  return order(a.constant(), b.constant());
+  return symint::order_of(a.constant(), b.constant());
 }
 
 size_t hash_value(const SymInt& value) {

@@ -15,7 +15,7 @@ namespace tcc::runtime {
 namespace {
 
 // The list is made before the first registration, whichever file that is in.
-std::vector<DeviceKind>& registered() {
+std::vector<DeviceKind>& registered_kinds() {
   static std::vector<DeviceKind> all;
   return all;
 }
@@ -32,7 +32,7 @@ struct Name {
 // "cuda:1", "cuda" (its first device), "null".
 std::optional<Name> parse_name(std::string_view text) {
   const size_t colon = text.find(':');
-  const auto& kinds = registered();
+  const auto& kinds = registered_kinds();
   const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const DeviceKind& one) {
     return one.name == text.substr(0, colon);
   });
@@ -56,7 +56,7 @@ std::string what_there_is() {
     comma = ", ";
   };
   for (const DeviceEntry& device : list.devices) add(device.name);
-  for (const DeviceKind& kind : registered())
+  for (const DeviceKind& kind : registered_kinds())
     if (!kind.list) add(kind.name);
   for (const std::string& reason : list.missing) text += "; " + reason;
   return text;
@@ -97,7 +97,7 @@ std::shared_ptr<Device> callers_device(std::string_view name) {
 
 std::shared_ptr<Device> open_auto() {
   std::shared_ptr<Device> software;
-  for (const DeviceKind& kind : registered()) {
+  for (const DeviceKind& kind : registered_kinds()) {
     if (!kind.list) continue;
     for (const DeviceEntry& entry : kind.list().devices) {
       auto device = open_shared(*parse_name(entry.name));
@@ -129,13 +129,13 @@ std::unique_ptr<Buffer> Device::import(Exported&, int64_t) {
 }
 
 const DeviceKind& device_kind(std::string_view name) {
-  for (const DeviceKind& kind : registered())
+  for (const DeviceKind& kind : registered_kinds())
     if (kind.name == name) return kind;
   throw InternalError(str("no kind of device '", name, "'"));
 }
 
 RegisterDevices::RegisterDevices(const DeviceKind& kind) {
-  auto& all = registered();
+  auto& all = registered_kinds();
   for (const DeviceKind& other : all)
     TCC_CHECK(other.name != kind.name, "two kinds of device '", kind.name, "'");
   exec::api_of(kind.name);  // from now on files may name it
@@ -144,7 +144,7 @@ RegisterDevices::RegisterDevices(const DeviceKind& kind) {
 
 DeviceList list_devices() {
   DeviceList list;
-  for (const DeviceKind& kind : registered()) {
+  for (const DeviceKind& kind : registered_kinds()) {
     if (!kind.list) continue;
     const DeviceList own = kind.list();
     list.devices.insert(list.devices.end(), own.devices.begin(), own.devices.end());

@@ -14,7 +14,7 @@ using ir::Builder;
 using ir::Node;
 using ir::Value;
 
-constexpr int64_t kAlignment = 16;  // bytes
+constexpr int64_t kRowAlignment = 16;  // bytes
 
 enum Choice : int64_t { kAsItIs, kChannelsLast, kWindows, kPatches };
 
@@ -66,10 +66,10 @@ std::optional<PaddedRows> padded_rows(const Node& conv, const Dim& row) {
   // As many channels would be neighbours of whole lines without windows.
   constexpr int64_t kMostBytes = 32;
   int64_t padded = channels;
-  while (padded * row.stride * size % kAlignment != 0) ++padded;
+  while (padded * row.stride * size % kRowAlignment != 0) ++padded;
   if (padded * size > kMostBytes) return std::nullopt;
   int64_t pixels = (row.places() - 1) * row.stride + row.kernel;
-  while (pixels * padded * size % kAlignment != 0) ++pixels;
+  while (pixels * padded * size % kRowAlignment != 0) ++pixels;
   return PaddedRows{padded, pixels};
 }
 

@@ -17,11 +17,6 @@ using ir::Value;
 
 namespace {
 
-// A constant that kernels hold as a number.
-bool is_number(const Value* value) {
-  return value->is_constant() && !value->is_mutable && value->data->splat();
-}
-
 // A cast to a type that is no smaller than what lies in memory, or larger than what is computed:
 // reading the original costs no more, and storing it costs less.
 bool widens(const Node& node) {

@@ -15,7 +15,7 @@ using ir::Node;
 using ir::OpKind;
 using ir::Value;
 
-constexpr size_t kMostNodes = 32;
+constexpr size_t kMostPartNodes = 32;
 
 bool has_fixed_shapes(const Node* node) {
   const auto is_fixed = [](const Value* value) {
@@ -59,7 +59,8 @@ std::vector<const Node*> GraphParts::around(const Node* node,
     });
   };
   const auto visit = [&](const Node* other) {
-    if (nodes.size() >= kMostNodes || nodes.contains(other) || !joins(other, node, kept)) return;
+    if (nodes.size() >= kMostPartNodes || nodes.contains(other) || !joins(other, node, kept))
+      return;
     nodes.insert(other);
     open.push_back(other);
   };

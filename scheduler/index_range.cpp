@@ -7,7 +7,7 @@
 namespace tcc::sched {
 namespace {
 
-constexpr int64_t kMost = INT32_MAX;
+constexpr int64_t kMostInt32 = INT32_MAX;
 
 // The largest magnitude of a sum's partial results; nothing where an atom's range is not known.
 std::optional<int64_t> magnitude(const SymInt& value) {
@@ -27,10 +27,10 @@ std::optional<int64_t> magnitude(const SymInt& value) {
 }
 
 bool is_large(const SymInt& value) {
-  if (magnitude(value).value_or(0) > kMost) return true;
+  if (magnitude(value).value_or(0) > kMostInt32) return true;
   bool large = false;
   value.visit_atoms([&](const ir::AtomPtr& atom) {
-    for (const SymInt& arg : atom->args) large = large || magnitude(arg).value_or(0) > kMost;
+    for (const SymInt& arg : atom->args) large = large || magnitude(arg).value_or(0) > kMostInt32;
   });
   return large;
 }

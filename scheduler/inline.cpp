@@ -9,14 +9,6 @@ namespace tcc::sched {
 using ir::OpKind;
 using ir::ReduceKind;
 
-namespace {
-
-Expr zero_of(DType dtype) {
-  return is_float(dtype) ? ir::constant(dtype, 0) : ir::constant_int(dtype, 0);
-}
-
-}  // namespace
-
 SymInt indirect_index(const Expr& value, const SymInt& extent) {
   if (!extent.is_const()) fail_input("it reads at computed places of an open dim");
   const int64_t n = extent.value();

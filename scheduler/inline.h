@@ -13,6 +13,10 @@ namespace tcc::sched {
 
 using ir::Expr;
 
+inline Expr zero_of(DType dtype) {
+  return is_float(dtype) ? ir::constant(dtype, 0) : ir::constant_int(dtype, 0);
+}
+
 class Inliner {
  public:
   explicit Inliner(const Region& region) : region_(region) {}

@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxText = size_t{1} << 24;
 constexpr int kMaxDepth = 64;  // of blocks
 constexpr size_t kMaxArguments = 4096;
-constexpr int64_t kMost = int64_t{1} << 40;
+constexpr int64_t kMostNumber = int64_t{1} << 40;
 
 constexpr std::string_view kErrorStart = "kernel text, ";
 
@@ -77,7 +77,7 @@ class Parser {
     }
   }
 
-  int64_t bounded(LineParser& line, int64_t most = kMost) const {
+  int64_t bounded(LineParser& line, int64_t most = kMostNumber) const {
     const int64_t value = line.count();
     if (value > most) line.fail(str("more than ", most));
     return value;
@@ -86,7 +86,7 @@ class Parser {
   // A number, or an expression of sizes.
   SymInt size(LineParser& line) {
     SymInt value = extent(line);
-    if (value.is_const() && value.value() > kMost) line.fail(str("more than ", kMost));
+    if (value.is_const() && value.value() > kMostNumber) line.fail(str("more than ", kMostNumber));
     return value;
   }
 

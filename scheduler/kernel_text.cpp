@@ -9,9 +9,9 @@ namespace tcc::sched {
 namespace {
 
 // The statements of a kernel or of a hook.
-class Writer {
+class KernelWriter {
  public:
-  Writer(std::ostringstream& out, const Kernel& kernel, const Hook* hook = nullptr)
+  KernelWriter(std::ostringstream& out, const Kernel& kernel, const Hook* hook = nullptr)
       : out_(out), kernel_(kernel), names_(kernel, hook) {
     texts_.atom = [this](const ir::Atom& atom) { return text(atom); };
     texts_.variable = [this](const Variable& variable) { return names_.of(variable); };
@@ -179,7 +179,7 @@ void write_head(std::ostringstream& out, const Kernel& kernel) {
 std::string to_string(const Kernel& kernel) {
   std::ostringstream out;
   write_head(out, kernel);
-  Writer writer(out, kernel);
+  KernelWriter writer(out, kernel);
   for (const Array& a : kernel.shared) out << "  shared " << writer.text(a) << "\n";
   if (!kernel.source.empty()) {
     out << "  source " << kernel.source << "\n";
@@ -193,7 +193,7 @@ std::string to_string(const Kernel& kernel) {
   }
   writer.block(kernel.body, 1);
   for (const Hook& hook : kernel.hooks) {
-    Writer of_hook(out, kernel, &hook);
+    KernelWriter of_hook(out, kernel, &hook);
     out << "  hook " << hook.name << "(";
     for (size_t i = 0; i < hook.parameters.size(); ++i)
       out << (i ? ", " : "") << of_hook.text(hook.parameters[i]);

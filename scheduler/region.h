@@ -58,6 +58,11 @@ struct Region {
   std::string name() const;  // "linear_add_gelu"
 };
 
+// A constant that kernels hold as a number.
+inline bool is_number(const ir::Value* value) {
+  return value->is_constant() && !value->is_mutable && value->data->splat();
+}
+
 // The dims of the region's values that come at run time.
 std::set<std::string> open_dims(const Region& region);
 

@@ -38,9 +38,9 @@ std::string list_text(const auto& numbers) {
   return text;
 }
 
-class Writer {
+class RegionWriter {
  public:
-  Writer(const Region& region, Sizes sizes) : region_(region), sizes_(sizes), nodes_(sizes) {}
+  RegionWriter(const Region& region, Sizes sizes) : region_(region), sizes_(sizes), nodes_(sizes) {}
 
   RegionText run() && {
     text_ = str("region ", kRegionTextVersion, "\n");
@@ -152,7 +152,9 @@ std::string NodeText::node(const ir::Node& node) {
   return str(text, " = ", node.op_name(), "(", operands, ")");
 }
 
-RegionText region_text(const Region& region, Sizes sizes) { return Writer(region, sizes).run(); }
+RegionText region_text(const Region& region, Sizes sizes) {
+  return RegionWriter(region, sizes).run();
+}
 
 std::vector<const ir::Node*> canonical_order(std::span<const ir::Node* const> nodes,
                                              std::span<const ir::Value* const> results) {

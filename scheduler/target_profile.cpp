@@ -66,7 +66,7 @@ struct Entry {
   }
 };
 
-struct Field {
+struct ProfileField {
   std::string_view key;
   bool required;
   void (*read)(Target&, const Entry&);
@@ -118,7 +118,7 @@ int read_widths(const Entry& entry) {
   return widths;
 }
 
-constexpr Field kFields[] = {
+constexpr ProfileField kFields[] = {
     {"vendor", true, [](Target& t, const Entry& e) { t.vendor = e.word(); }},
     {"arch", false, read_arch},
     {"subgroup_size", true, [](Target& t, const Entry& e) { t.subgroup_size = e.power_of_two(); }},
@@ -216,13 +216,13 @@ Target parse_profile(const std::string& text, const std::string& file, std::stri
     const int line = item.first.Mark().line + 1;
     if (!item.first.IsScalar()) fail_input(file, ":", line, ": a key must be a word");
     const std::string key = item.first.Scalar();
-    const Field* field = std::find_if(std::begin(kFields), std::end(kFields),
-                                      [&](const Field& f) { return f.key == key; });
+    const ProfileField* field = std::find_if(std::begin(kFields), std::end(kFields),
+                                             [&](const ProfileField& f) { return f.key == key; });
     if (field == std::end(kFields)) fail_input(file, ":", line, ": unknown key '", key, "'");
     if (!seen.insert(key).second) fail_input(file, ":", line, ": ", key, " is given twice");
     field->read(target, Entry{file, key, item.second});
   }
-  for (const Field& field : kFields)
+  for (const ProfileField& field : kFields)
     if (field.required && !seen.count(std::string(field.key)))
       fail_input(file, ": ", field.key, " is missing");
   check_consistent(target, file);

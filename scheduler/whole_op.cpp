@@ -14,10 +14,6 @@ bool has_fixed_shape(const ir::Value* value) {
   return std::ranges::all_of(value->shape(), [](const SymInt& dim) { return dim.is_const(); });
 }
 
-bool is_number(const ir::Value* value) {
-  return value->is_constant() && !value->is_mutable && value->data->splat();
-}
-
 }  // namespace
 
 Match match_whole_op(const ir::Node& node, const Target& target, const RegionPrecision& precision) {

@@ -204,7 +204,7 @@ std::string names_of_layers(const ir::Layers& layers) {
 }
 
 // "'h' f32[2, 4] of linear, layer dense (mlp.yaml:12)".
-std::string value_text(const CheckedValue& value) {
+std::string checked_text(const CheckedValue& value) {
   std::string text = "'" + value.name + "' " + value.type;
   if (!value.op.empty()) text += " of " + value.op;
   if (!value.layers.empty()) text += ", layer " + names_of_layers(value.layers);
@@ -249,15 +249,15 @@ std::string ops_check_text(const OpsCheck& check) {
       check.differ == 0 ? "all as in the reference" : str(check.differ, " not as in the reference"),
       "\n");
   if (check.first)
-    text += "first that differs: " + value_text(*check.first) + "\n  in " +
+    text += "first that differs: " + checked_text(*check.first) + "\n  in " +
             kernel_text(*check.first) + "\n  " + check.first->comparison.reason + "\n";
   if (check.first_nan && !(check.first && check.first->launch == check.first_nan->launch))
-    text += "first with NaN: " + value_text(*check.first_nan) + "\n  in " +
+    text += "first with NaN: " + checked_text(*check.first_nan) + "\n  in " +
             kernel_text(*check.first_nan) + "\n";
   if (check.infinity_origin)
-    text += "the reference's first infinity: " + value_text(*check.infinity_origin) + "\n";
+    text += "the reference's first infinity: " + checked_text(*check.infinity_origin) + "\n";
   if (check.nan_origin)
-    text += "the reference's first NaN: " + value_text(*check.nan_origin) + "\n";
+    text += "the reference's first NaN: " + checked_text(*check.nan_origin) + "\n";
   return text;
 }
 

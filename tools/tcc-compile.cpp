@@ -31,7 +31,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct CompileProgramOptions {
   std::string graph, target, output, package;
   std::vector<std::string> weight_files;  // of a package
   std::vector<std::string> dims, tuning;
@@ -40,7 +40,7 @@ struct Options {
   DumpOptions dump;
 };
 
-std::string_view name(exec::BufferInfo::Kind kind) {
+std::string_view kind_name(exec::BufferInfo::Kind kind) {
   switch (kind) {
     case exec::BufferInfo::Kind::input: return "input";
     case exec::BufferInfo::Kind::output: return "output";
@@ -107,7 +107,7 @@ void add_dims(JsonWriter& json, std::span<const exec::OpenDim> dims) {
 
 class Compile {
  public:
-  explicit Compile(const Options& options) : options_(options) {}
+  explicit Compile(const CompileProgramOptions& options) : options_(options) {}
 
   int run() {
     if (options_.target == "cpp") fail_input("--target cpp: not available yet");
@@ -298,7 +298,7 @@ class Compile {
   }
 
   static void add_buffer(JsonWriter& json, const exec::BufferInfo& buffer) {
-    json.begin_object().member("name", buffer.name).member("kind", name(buffer.kind));
+    json.begin_object().member("name", buffer.name).member("kind", kind_name(buffer.kind));
     json.member("dtype", tcc::name(buffer.dtype));
     add_sizes(json, "shape", buffer.shape);
     add_sizes(json, "strides", buffer.strides);
@@ -307,7 +307,7 @@ class Compile {
     json.end_object();
   }
 
-  const Options& options_;
+  const CompileProgramOptions& options_;
   LiveLines progress_;
   ir::Graph graph_;
   backends::CompileOptions compile_;
@@ -317,12 +317,10 @@ class Compile {
 };
 
 }  // namespace
-}  // namespace tcc::tools
 
-int main(int argc, char** argv) {
-  using namespace tcc::tools;
+int compile_main(int argc, char** argv) {
   CLI::App app("Writes a graph's kernels for a target as sources and binaries.", "tcc-compile");
-  Options options;
+  CompileProgramOptions options;
   app.add_option("GRAPH", options.graph, "graph file (.yaml or .onnx)")->required();
   app.add_option("--target", options.target,
                  "cuda:sm_80, cuda:sm_90a, ..., vulkan or vulkan:PROFILE (configs/targets); of a "
@@ -351,3 +349,5 @@ int main(int argc, char** argv) {
                       "write one file that runs on all of these, and on later CUDA devices"}});
   return run_program(app, argc, argv, [&] { return Compile(options).run(); });
 }
+
+}  // namespace tcc::tools

@@ -185,8 +185,8 @@ void print_devices(const std::vector<Device>& devices, const std::vector<std::st
   for (const std::string& reason : missing) std::cout << "missing: " << reason << "\n";
 }
 
-void print_json(const std::vector<Device>& devices, const std::vector<std::string>& missing,
-                const std::vector<Compiler>& compilers, const std::vector<Folder>& folders) {
+void print_info_json(const std::vector<Device>& devices, const std::vector<std::string>& missing,
+                     const std::vector<Compiler>& compilers, const std::vector<Folder>& folders) {
   JsonWriter json(JsonWriter::Style::indented);
   json.begin_object().key("devices").begin_array();
   for (const Device& device : devices) {
@@ -251,13 +251,13 @@ void print_json(const std::vector<Device>& devices, const std::vector<std::strin
   std::cout << json.text() << "\n";
 }
 
-int run(bool as_json) {
+int print_info(bool as_json) {
   runtime::DeviceList list = runtime::list_devices();
   std::vector<Device> devices = find_devices(list);
   std::vector<Compiler> compilers = find_compilers();
   std::vector<Folder> folders = find_folders();
   if (as_json) {
-    print_json(devices, list.missing, compilers, folders);
+    print_info_json(devices, list.missing, compilers, folders);
     return 0;
   }
   print_devices(devices, list.missing);
@@ -277,10 +277,8 @@ int run(bool as_json) {
 }
 
 }  // namespace
-}  // namespace tcc::tools
 
-int main(int argc, char** argv) {
-  using namespace tcc::tools;
+int info_main(int argc, char** argv) {
   CLI::App app("Lists devices, compilers and folders, and what is missing and why.", "tcc-info");
   bool as_json = false;
   app.add_flag("--json", as_json, "print one JSON object");
@@ -306,6 +304,8 @@ int main(int argc, char** argv) {
                       "whether everything of a GPU and its driver works, within half a minute"}});
   return run_program(app, argc, argv, [&] {
     test.json = as_json;
-    return is_test ? run_self_test(test) : run(as_json);
+    return is_test ? run_self_test(test) : print_info(as_json);
   });
 }
+
+}  // namespace tcc::tools

@@ -41,7 +41,7 @@
 namespace tcc::tools {
 namespace {
 
-struct Options {
+struct RunProgramOptions {
   std::string graph, device = "auto", outputs, load_states, save_states, emit;
   std::string check;  // check: "outputs", "ops", or ""
   std::vector<std::string> dims, at, tuning;
@@ -53,9 +53,9 @@ struct Options {
   int bench = 0, runs = 1;
 };
 
-class Run {
+class ProgramRun {
  public:
-  explicit Run(const Options& options) : options_(options) {}
+  explicit ProgramRun(const RunProgramOptions& options) : options_(options) {}
 
   int run() {
     check_options();
@@ -373,7 +373,7 @@ class Run {
     return json.text();
   }
 
-  const Options& options_;
+  const RunProgramOptions& options_;
   ir::Graph graph_, bound_;
   backends::CompileOptions compile_;
   std::vector<Tensor> inputs_, outputs_;
@@ -392,7 +392,7 @@ class Run {
 };
 
 // A package is compiled already: what says how is refused.
-int run_given_package(const CLI::App& app, const Options& options) {
+int run_given_package(const CLI::App& app, const RunProgramOptions& options) {
   for (const char* option :
        {"--dtype", "--matmul-precision", "--strict-rounding", "--no-fuse", "--no-cache", "--check",
         "--dim", "--tuning", "--emit", "--dump-after"})
@@ -412,12 +412,10 @@ int run_given_package(const CLI::App& app, const Options& options) {
 }
 
 }  // namespace
-}  // namespace tcc::tools
 
-int main(int argc, char** argv) {
-  using namespace tcc::tools;
+int run_main(int argc, char** argv) {
   CLI::App app("Compiles a graph and runs it on a device.", "tcc-run");
-  Options options;
+  RunProgramOptions options;
   app.add_option("GRAPH", options.graph, "graph file (.yaml or .onnx), or a package (.tccpkg)")
       ->required();
   app.add_option("--device", options.device,
@@ -469,6 +467,8 @@ int main(int argc, char** argv) {
                  "write the kernels' GLSL, and the graph as YAML"}});
   return run_program(app, argc, argv, [&] {
     return tcc::exec::is_package(options.graph) ? run_given_package(app, options)
-                                                : Run(options).run();
+                                                : ProgramRun(options).run();
   });
 }
+
+}  // namespace tcc::tools

@@ -14,8 +14,9 @@
 #include "tools/track/run.h"
 #include "tools/track/worker.h"
 
-int main(int argc, char** argv) {
-  using namespace tcc::tools;
+namespace tcc::tools {
+
+int track_main(int argc, char** argv) {
   // Started by this program for itself.
   if (argc == 4 && std::string_view(argv[1]) == "--worker") return serve_worker(argv[2], argv[3]);
   CLI::App app(
@@ -36,3 +37,5 @@ int main(int argc, char** argv) {
     return 2;
   });
 }
+
+}  // namespace tcc::tools

@@ -7,8 +7,9 @@
 #include "tools/tune/options.h"
 #include "tools/tune/sweep_command.h"
 
-int main(int argc, char** argv) {
-  using namespace tcc::tools;
+namespace tcc::tools {
+
+int tune_main(int argc, char** argv) {
   CLI::App app("Finds the best configs of graphs' kernels on a device, and keeps the records.",
                "tcc-tune");
   SweepOptions options;
@@ -36,3 +37,5 @@ int main(int argc, char** argv) {
     return sweep_main(options, given_options(app));
   });
 }
+
+}  // namespace tcc::tools

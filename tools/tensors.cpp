@@ -25,7 +25,7 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return ir::to_string(std::span<const ir::SymInt>(dims));
 }
 
-Tensor fit(Tensor tensor, const ir::Value& input, const std::string& from) {
+Tensor fitted(Tensor tensor, const ir::Value& input, const std::string& from) {
   std::vector<int64_t> shape = ir::const_shape(input);
   if (tensor.shape() != shape)
     fail_input(from, " has shape ", shape_text(tensor.shape()), ", but input '", input.name,
@@ -213,7 +213,7 @@ std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files,
   std::vector<Tensor> tensors;
   for (const ir::Value* input : bound.inputs)
     tensors.push_back(files.info(input->name)
-                          ? fit(*files.load_for(*input), *input, files.source(input->name))
+                          ? fitted(*files.load_for(*input), *input, files.source(input->name))
                           : draw(*input, seed));
   return tensors;
 }

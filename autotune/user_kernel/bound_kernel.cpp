@@ -14,8 +14,7 @@
 namespace tcc::autotune {
 namespace {
 
-constexpr int64_t kMaxDim = int64_t{1} << 40;
-constexpr int64_t kMaxDepth = 64;  // of a workgroup's third extent: what every GPU takes
+constexpr int64_t kMaxWorkgroupDepth = 64;  // of a workgroup's third extent: what every GPU takes
 
 Dims bind_dims(const UserKernel& kernel, const Dims& given) {
   Dims dims = kernel.dims;
@@ -144,13 +143,14 @@ sched::ConfigSpace BoundKernel::space() const {
   }
   const sched::Target& target = state->target;
   space.constraints.push_back(
-      {str("workgroup of 1 to ", target.max_workgroup_size, " threads, at most ", kMaxDepth,
-           " deep"),
+      {str("workgroup of 1 to ", target.max_workgroup_size, " threads, at most ",
+           kMaxWorkgroupDepth, " deep"),
        [state](const sched::Config& config) {
          const auto extents = state->evaluate(state->kernel.launch.workgroup, config);
          if (std::ranges::any_of(extents, [](int64_t extent) { return extent < 1; })) return false;
          const auto threads = checked_product(extents);
-         return threads && *threads <= state->target.max_workgroup_size && extents[2] <= kMaxDepth;
+         return threads && *threads <= state->target.max_workgroup_size &&
+                extents[2] <= kMaxWorkgroupDepth;
        }});
   space.constraints.push_back({str("grid within ", target.max_grid[0], " x ", target.max_grid[1],
                                    " x ", target.max_grid[2], " workgroups"),

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <set>
 
+#include "autotune/record_fields.h"
 #include "autotune/user_kernel/user_kernel.h"
 #include "backends/backend.h"
 #include "frontend/yaml/document.h"
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using yaml::Item;
 
-constexpr int64_t kSchema = 1;
+constexpr int64_t kKernelSchema = 1;
 constexpr int64_t kMaxFileBytes = int64_t{1} << 20;  // of a kernel file or a source
 constexpr size_t kMaxArguments = 16;                 // push constants: 128 bytes everywhere
 constexpr size_t kMaxNames = 32;                     // parameters; dims; scalars
@@ -28,13 +29,6 @@ constexpr size_t kMaxPushConstants = 64;
 constexpr size_t kMaxSpecializations = 64;
 constexpr size_t kMaxDefines = 64;
 constexpr int64_t kMaxCombinations = int64_t{1} << 22;  // before constraints
-constexpr int64_t kMaxValue = int64_t{1} << 40;         // of a dim or a parameter
-
-int64_t integer_in(const Item& item, int64_t low, int64_t high) {
-  const int64_t value = item.integer();
-  if (value < low || value > high) item.fail(str(value, " is not in [", low, ", ", high, "]"));
-  return value;
-}
 
 template <class Entries>
 void limit(const Item& item, const Entries& entries, size_t least, size_t most) {
@@ -59,17 +53,17 @@ bool is_real(const std::string& text) {
          !std::isalpha(static_cast<unsigned char>(text[0]));
 }
 
-class Reader {
+class KernelReader {
  public:
-  Reader(const std::string& file, fs::path folder) : folder_(std::move(folder)) {
+  KernelReader(const std::string& file, fs::path folder) : folder_(std::move(folder)) {
     kernel_.file = file;
   }
 
   UserKernel read(const Item& root) {
     if (!root.is_map() || !root.has("tcc_kernel"))
       root.fail("no kernel file: 'tcc_kernel: 1' is missing");
-    if (Item schema = root.at("tcc_kernel"); schema.integer() != kSchema)
-      schema.fail(str("only version ", kSchema, " is known"));
+    if (Item schema = root.at("tcc_kernel"); schema.integer() != kKernelSchema)
+      schema.fail(str("only version ", kKernelSchema, " is known"));
     std::vector<std::string_view> keys = {
         "tcc_kernel",  "name",    "dims",   "inputs", "outputs", "scalars", "parameters",
         "constraints", "default", "launch", "flops",  "bytes",   "terms",   "check"};
@@ -136,7 +130,7 @@ class Reader {
     limit(item, entries, 0, kMaxNames);
     for (const auto& [name, value] : entries) {
       define(value, name);
-      kernel_.dims[name] = integer_in(value, 1, kMaxValue);
+      kernel_.dims[name] = integer_in(value, 1, kMaxDim);
     }
   }
 
@@ -209,7 +203,7 @@ class Reader {
       sched::Parameter& parameter = kernel_.parameters.emplace_back();
       parameter.name = name;
       for (const Item& value : list.list())
-        parameter.values.push_back(integer_in(value, -kMaxValue, kMaxValue));
+        parameter.values.push_back(integer_in(value, -kMaxDim, kMaxDim));
       if (parameter.values.empty()) list.fail("must have at least one value");
       std::ranges::sort(parameter.values);
       if (std::ranges::adjacent_find(parameter.values) != parameter.values.end())
@@ -387,14 +381,14 @@ class Reader {
   // A value that is a dim's, scalar's or parameter's name is what that is.
   static void read_defines(const Item& item,
                            std::vector<std::pair<std::string, std::string>>& defines) {
-    constexpr size_t kMaxText = 256;
+    constexpr size_t kMaxOneLine = 256;
     const auto entries = item.map();
     limit(item, entries, 0, kMaxDefines);
     for (const auto& [name, value] : entries) {
       check_define_name(value, name);
       const std::string text = value.text();
-      if (text.size() > kMaxText || text.find_first_of("\n\r\\") != std::string::npos)
-        value.fail(str("must be one line of at most ", kMaxText, " characters, without '\\'"));
+      if (text.size() > kMaxOneLine || text.find_first_of("\n\r\\") != std::string::npos)
+        value.fail(str("must be one line of at most ", kMaxOneLine, " characters, without '\\'"));
       defines.emplace_back(name, text);
     }
   }
@@ -436,7 +430,7 @@ class Reader {
 
 UserKernel parse_user_kernel(std::string_view text, const std::string& file,
                              const fs::path& folder) {
-  return Reader(file, folder).read(yaml::parse_document(text, file));
+  return KernelReader(file, folder).read(yaml::parse_document(text, file));
 }
 
 UserKernel load_user_kernel(const fs::path& path) {

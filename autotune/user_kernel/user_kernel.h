@@ -23,6 +23,8 @@
 
 namespace tcc::autotune {
 
+constexpr int64_t kMaxDim = int64_t{1} << 40;  // of a dim or a parameter
+
 using Dims = std::map<std::string, int64_t, std::less<>>;
 
 // A dense, row-major buffer that the kernel reads or writes.

@@ -4,41 +4,16 @@
 #include <set>
 #include <string_view>
 
+#include "backends/compile/spirv_ops.h"
 #include "support/error.h"
 
 namespace tcc::backends {
 namespace {
 
-constexpr size_t kHeaderWords = 5;
-constexpr uint32_t kVersion14 = 0x00010400;
+using enum spirv::Op;
+using spirv::kHeaderWords;
 
-// The few names of the SPIR-V specification that are needed here.
-enum Op : uint32_t {
-  kSourceContinued = 2,
-  kString = 7,
-  kExtension = 10,
-  kExtInstImport = 11,
-  kExtInst = 12,
-  kMemoryModel = 14,
-  kEntryPoint = 15,
-  kExecutionMode = 16,
-  kCapability = 17,
-  kTypeFloat = 22,
-  kTypeVector = 23,
-  kDecorate = 71,
-  kFConvert = 115,
-  kFNegate = 127,
-  kFAdd = 129,
-  kFSub = 131,
-  kFMul = 133,
-  kFDiv = 136,
-  kFRem = 140,
-  kDot = 148,
-  kFOrdEqual = 180,
-  kFUnordGreaterThanEqual = 191,
-  kModuleProcessed = 330,
-  kExecutionModeId = 331,
-};
+constexpr uint32_t kVersion14 = 0x00010400;
 constexpr uint32_t kNoContraction = 42;
 
 struct Mode {

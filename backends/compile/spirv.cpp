@@ -11,11 +11,15 @@
 #include <string_view>
 
 #include "backends/compile/process.h"
+#include "backends/compile/spirv_ops.h"
 #include "support/error.h"
 #include "support/file.h"
 
 namespace tcc::backends {
 namespace {
+
+using enum spirv::Op;
+using spirv::kHeaderWords;
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -104,8 +108,7 @@ void register_passes(spvtools::Optimizer& optimizer) {
 // Folding makes constants of 8 and 16 bits where a module only converted to such integers to store
 // them: those need the capability of their arithmetic, which devices that store them have.
 std::vector<uint32_t> with_narrow_integers(std::vector<uint32_t> words) {
-  constexpr uint32_t kCapability = 17, kTypeInt = 21, kInt16 = 22, kInt8 = 39;
-  constexpr size_t kHeaderWords = 5;
+  constexpr uint32_t kInt16 = 22, kInt8 = 39;
   std::set<uint32_t> has, needs;
   for (size_t at = kHeaderWords; at < words.size();) {
     const uint32_t op = words[at] & 0xffff, length = words[at] >> 16;
@@ -155,8 +158,6 @@ std::string validate_spirv(std::span<const uint8_t> code) {
 std::vector<uint8_t> optimize_spirv(std::span<const uint8_t> code) { return optimize_here(code); }
 
 int64_t spirv_instructions(std::span<const uint8_t> code) {
-  constexpr uint32_t kFunction = 54, kFunctionEnd = 56;
-  constexpr size_t kHeaderWords = 5;
   const std::vector<uint32_t> words = spirv_words(code);
   int64_t count = 0;
   bool in_function = false;

@@ -42,7 +42,7 @@ class CudaBackend : public Backend {
   }
 };
 
-const RegisterBackend<CudaBackend> registered;
+const RegisterBackend<CudaBackend> registered_cuda;
 
 }  // namespace
 }  // namespace tcc::backends

@@ -23,7 +23,7 @@ class NullBackend : public Backend {
   std::string smallest_source() const override { return ""; }
 };
 
-const RegisterBackend<NullBackend> registered;
+const RegisterBackend<NullBackend> registered_null;
 
 }  // namespace
 }  // namespace tcc::backends

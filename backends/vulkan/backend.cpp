@@ -92,7 +92,7 @@ class VulkanBackend : public Backend {
   }
 };
 
-const RegisterBackend<VulkanBackend> registered;
+const RegisterBackend<VulkanBackend> registered_vulkan;
 const sched::RegisterSourceCompiler registered_compiler({sched::Api::vulkan, glsl_lacking});
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/compile/spirv.h"
+#include "backends/compile/spirv_ops.h"
 #include "support/error.h"
 
 namespace tcc::backends {
@@ -13,11 +14,10 @@ namespace {
 using Extents = std::array<uint32_t, 3>;
 using Words = std::span<const uint32_t>;
 
-constexpr size_t kHeaderWords = 5;
+using enum spirv::Op;
+using spirv::kHeaderWords;
+
 // SPIR-V's numbers.
-constexpr uint32_t kOpEntryPoint = 15, kOpExecutionMode = 16, kOpConstant = 43,
-                   kOpConstantComposite = 44, kOpSpecConstant = 50, kOpSpecConstantComposite = 51,
-                   kOpFunction = 54, kOpDecorate = 71, kOpExecutionModeId = 331;
 constexpr uint32_t kGlCompute = 5, kLocalSize = 17, kLocalSizeId = 38;
 constexpr uint32_t kBuiltIn = 11, kWorkgroupSize = 25;
 
@@ -30,7 +30,7 @@ class Module {
       const uint32_t op = words[at] & 0xffff;
       if (count == 0 || count > words.size() - at)
         fail_device("SPIR-V module: the instruction at word ", at, " does not fit in it");
-      if (op == kOpFunction) break;
+      if (op == kFunction) break;
       read(op, words.subspan(at + 1, count - 1));
       at += count;
     }
@@ -49,26 +49,26 @@ class Module {
   void read(uint32_t op, Words operands) {
     const auto has = [&](size_t count) { return operands.size() >= count; };
     switch (op) {
-      case kOpEntryPoint:
+      case kEntryPoint:
         if (has(2) && operands[0] == kGlCompute && !entry_) entry_ = operands[1];
         break;
-      case kOpExecutionMode:
+      case kExecutionMode:
         if (has(5) && operands[1] == kLocalSize) sizes_[operands[0]] = three(operands.subspan(2));
         break;
-      case kOpExecutionModeId:
+      case kExecutionModeId:
         if (has(5) && operands[1] == kLocalSizeId)
           size_ids_[operands[0]] = three(operands.subspan(2));
         break;
-      case kOpDecorate:
+      case kDecorate:
         if (has(3) && operands[1] == kBuiltIn && operands[2] == kWorkgroupSize)
           workgroup_id_ = operands[0];
         break;
-      case kOpConstant:
-      case kOpSpecConstant:
+      case kConstant:
+      case kSpecConstant:
         if (operands.size() == 3) constants_[operands[1]] = operands[2];  // of 32 bits
         break;
-      case kOpConstantComposite:
-      case kOpSpecConstantComposite:
+      case kConstantComposite:
+      case kSpecConstantComposite:
         if (operands.size() == 5) composites_[operands[1]] = three(operands.subspan(2));
         break;
       default: break;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "backends/compile/spirv_ops.h"
 #include "executable/spirv_words.h"
 #include "support/error.h"
 
@@ -12,43 +13,9 @@ namespace {
 
 using Words = std::span<const uint32_t>;
 
+using enum spirv::Op;
+
 // SPIR-V's numbers.
-enum Op : uint32_t {
-  kName = 5,
-  kMemberName = 6,
-  kMemoryModel = 14,
-  kEntryPoint = 15,
-  kCapability = 17,
-  kTypeInt = 21,
-  kTypeFloat = 22,
-  kTypeVector = 23,
-  kTypeMatrix = 24,
-  kTypeArray = 28,
-  kTypeRuntimeArray = 29,
-  kTypeStruct = 30,
-  kTypePointer = 32,
-  kConstantTrue = 41,
-  kConstantFalse = 42,
-  kConstant = 43,
-  kSpecConstantTrue = 48,
-  kSpecConstantFalse = 49,
-  kSpecConstant = 50,
-  kFunction = 54,
-  kFunctionEnd = 56,
-  kVariable = 59,
-  kLoad = 61,
-  kStore = 62,
-  kAccessChain = 65,
-  kInBoundsAccessChain = 66,
-  kArrayLength = 68,
-  kDecorate = 71,
-  kMemberDecorate = 72,
-  kCopyObject = 83,
-  kBitcast = 124,
-  kLabel = 248,
-  kMatrixLoad = 4457,
-  kMatrixStore = 4458,
-};
 constexpr uint32_t kUniformConstant = 0, kUniform = 2, kPushConstant = 9, kStorageBuffer = 12,
                    kPhysicalStorageBuffer = 5349;
 constexpr uint32_t kSpecId = 1, kBlock = 2, kArrayStride = 6, kMatrixStride = 7, kBinding = 33,

@@ -74,18 +74,18 @@ std::optional<Target> profile_target(std::string_view wanted) {
   return std::nullopt;
 }
 
-std::optional<Target> find(std::string_view name) {
+std::optional<Target> find_vulkan(std::string_view name) {
   return name.empty() ? vulkan_minimum() : profile_target(name);
 }
 
-std::vector<std::string> names() {
+std::vector<std::string> vulkan_names() {
   std::vector<std::string> all = {""};
   const std::vector<std::string> profiles = sched::profile_names(config_folder() / "targets");
   all.insert(all.end(), profiles.begin(), profiles.end());
   return all;
 }
 
-const sched::RegisterTargets registered_targets({"vulkan", find, names});
+const sched::RegisterTargets registered_vulkan_targets({"vulkan", find_vulkan, vulkan_names});
 
 }  // namespace
 }  // namespace tcc::backends

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kMostSteps = 4096;  // each may become nodes of its own
 
 enum Operand : size_t {
-  kX,
+  kInputs,
   kWeight,
   kRecurrent,
   kBias,
@@ -75,11 +75,11 @@ int64_t const_extent(const InferContext& context, const SymInt& extent, std::str
 }
 
 std::vector<Type> infer(const InferContext& context, const RecurrentOp& spec) {
-  const Type& x = *context.inputs[kX];
-  require_float(context, kX);
-  for (const size_t k : {kX, kWeight, kRecurrent}) {
+  const Type& x = *context.inputs[kInputs];
+  require_float(context, kInputs);
+  for (const size_t k : {kInputs, kWeight, kRecurrent}) {
     const Type& operand = *context.inputs[k];
-    const bool fits = !spec.quantized || k == kX
+    const bool fits = !spec.quantized || k == kInputs
                           ? operand.dtype == x.dtype
                           : is_integer(operand.dtype) && size_bytes(operand.dtype) == 1;
     context.require(operand.shape.size() == 3,
@@ -258,7 +258,7 @@ class Group {
 
 std::vector<Value*> compose(Builder& b, const Node& node, const RecurrentOp& spec) {
   const bool batched = batch_first(node);
-  Value* x = operand(node, kX);
+  Value* x = operand(node, kInputs);
   if (batched) x = b.transpose(x, 0, 1);
   const int64_t all = directions(node);
   const int64_t count = all == 2 && !spec.quantized && alike(node, spec) ? 2 : 1;

@@ -12,7 +12,7 @@
 namespace tcc::ir::ops {
 namespace {
 
-std::vector<Type> infer(const InferContext& context) {
+std::vector<Type> infer_scatter(const InferContext& context) {
   const Type &x = *context.inputs[0], &index = *context.inputs[1], &src = *context.inputs[2];
   require_index(context, "index", index.dtype);
   context.require(x.dtype == src.dtype, str("x is ", name(x.dtype), " but src ", name(src.dtype)));
@@ -97,7 +97,7 @@ OpDef scatter_op(std::string name, std::string doc) {
   op.operands = {"x", "index", "src"};
   op.attrs = {{"dim", AttrType::integer, std::nullopt}};
   op.doc = std::move(doc);
-  op.infer = infer;
+  op.infer = infer_scatter;
   using enum DType;
   op.samples = {{.inputs = {{f32, {8, 5}}, {i64, {6, 5}}, {f32, {6, 5}}}, .attrs = {{"dim", 0}}},
                 {.inputs = {{f32, {3, 8}}, {i32, {2, 11}}, {f32, {4, 12}}},

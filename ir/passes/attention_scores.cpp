@@ -14,11 +14,7 @@ namespace {
 
 constexpr int kMaxSteps = 64;  // that one search for the product may take
 constexpr int kMaxCone = 256;  // nodes that a spelled out value may be computed by
-constexpr int64_t kMaxElements = int64_t{1} << 22;  // of any value among them
-
-bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), node.op_name()) != names.end();
-}
+constexpr int64_t kMaxScoreElements = int64_t{1} << 22;  // of any value among them
 
 // Scores this low have no weight beside any other score.
 bool is_low(double value, DType dtype) {
@@ -28,7 +24,7 @@ bool is_low(double value, DType dtype) {
 bool is_small(const Value& value) {
   if (!std::ranges::all_of(value.shape(), &SymInt::is_const)) return false;
   const auto bytes = tensor_bytes(value.dtype(), const_shape(value));
-  return bytes && *bytes / size_bytes(value.dtype()) <= kMaxElements;
+  return bytes && *bytes / size_bytes(value.dtype()) <= kMaxScoreElements;
 }
 
 // Between types that scores are computed in.

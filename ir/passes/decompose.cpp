@@ -11,8 +11,6 @@
 namespace tcc::ir {
 namespace {
 
-constexpr int kMaxNesting = 32;  // compositions within compositions; ops nest a few deep
-
 using OwnedNodes = std::vector<std::unique_ptr<Node>>;
 
 using Root = std::function<std::string(const Node&)>;
@@ -81,7 +79,7 @@ class Decomposer {
 
   void expand(Pending&& composite) {
     auto [node, nesting, path] = std::move(composite);
-    TCC_CHECK(nesting < kMaxNesting, node->op_name(), " is composed of itself");
+    TCC_CHECK(nesting < kMaxCompositions, node->op_name(), " is composed of itself");
     Builder builder(graph_);
     builder.set_location(node->location);
     std::vector<Value*> results = node->op->compose(builder, *node);

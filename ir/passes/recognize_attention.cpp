@@ -17,10 +17,6 @@ namespace {
 
 constexpr int kMaxViews = 16;  // between an operand and its scale
 
-bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), node.op_name()) != names.end();
-}
-
 Shape batch_of(const Shape& shape) { return {shape.begin(), shape.end() - 2}; }
 
 Shape with_batch(Shape batch, const Shape& matrix) {

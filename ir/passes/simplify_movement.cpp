@@ -10,10 +10,6 @@
 namespace tcc::ir {
 namespace {
 
-bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), node.op_name()) != names.end();
-}
-
 // Ops that keep the elements' order and only group them into other dims.
 bool regroups(const Node& node) {
   return is_one_of(node, {"reshape", "flatten", "unflatten", "unsqueeze", "squeeze", "identity"});

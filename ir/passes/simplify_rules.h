@@ -1,8 +1,11 @@
 // The rules of `simplify`.
 #pragma once
 
+#include <algorithm>
+#include <initializer_list>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "ir/builder.h"
 #include "ir/graph.h"
@@ -22,5 +25,9 @@ std::optional<double> known_splat(const Value* value);
 
 // Returns the node that makes `value`, if its op is `name`; else null.
 const Node* producer_of(const Value* value, std::string_view name);
+
+inline bool is_one_of(const Node& node, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, node.op_name()) != names.end();
+}
 
 }  // namespace tcc::ir

@@ -18,8 +18,6 @@
 namespace tcc::ir {
 namespace {
 
-constexpr int kMaxNesting = 32;  // compositions within compositions; ops nest a few deep
-
 // One run shares this between the graph and the compositions inside it.
 struct Session {
   RefMode mode;
@@ -72,7 +70,7 @@ const Graph& composition_of(Session& session, const Node& node) {
 
 Tensors evaluate_composition(Session& session, const Node& node, const TensorRefs& inputs,
                              int nesting) {
-  TCC_CHECK(nesting < kMaxNesting, node.op_name(), " is composed of itself");
+  TCC_CHECK(nesting < kMaxCompositions, node.op_name(), " is composed of itself");
   TensorRefs given;
   std::ranges::copy_if(inputs, std::back_inserter(given),
                        [](const auto* x) { return x != nullptr; });

@@ -92,7 +92,7 @@ DeviceList list_cuda() {
   return list;
 }
 
-const RegisterDevices registered({"cuda", 2, list_cuda, open_cuda});
+const RegisterDevices registered_cuda({"cuda", 2, list_cuda, open_cuda});
 
 }  // namespace
 

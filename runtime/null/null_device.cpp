@@ -174,7 +174,7 @@ class NullDevice final : public Device {
 
 std::shared_ptr<Device> open_null(int) { return std::make_shared<NullDevice>(); }
 
-const RegisterDevices registered({"null", 0, nullptr, open_null});
+const RegisterDevices registered_null({"null", 0, nullptr, open_null});
 
 }  // namespace
 

@@ -142,7 +142,7 @@ DeviceList list_vulkan() {
   return list;
 }
 
-const RegisterDevices registered({"vulkan", 1, list_vulkan, open_vulkan});
+const RegisterDevices registered_vulkan({"vulkan", 1, list_vulkan, open_vulkan});
 
 }  // namespace
 

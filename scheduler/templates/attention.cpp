@@ -15,7 +15,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_attention {
 namespace {
 
 // Vectors that a thread loads before it stores the first, while a tile is staged. A software device
@@ -313,4 +313,4 @@ class AttentionTemplate : public Template {
 const RegisterTemplate<AttentionTemplate> registered;
 
 }  // namespace
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_attention

@@ -20,7 +20,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_attention_coopmat {
 namespace {
 
 using exec::MatrixUnit;
@@ -350,4 +350,4 @@ class AttentionCoopmatTemplate : public Template {
 const RegisterTemplate<AttentionCoopmatTemplate> registered;
 
 }  // namespace
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_attention_coopmat

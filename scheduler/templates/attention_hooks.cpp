@@ -12,15 +12,6 @@
 namespace tcc::sched {
 namespace {
 
-// An index that a device source may pass has a variable, also where it is always 0.
-Hook::Parameter passed_index(std::string name, const SymInt& extent) {
-  return Hook::index_parameter(std::move(name), ir::max(extent, 2));
-}
-
-SymInt round_up_to(const SymInt& size, int64_t multiple) {
-  return ir::ceildiv(size, multiple) * multiple;
-}
-
 // An axis for an index that may lie past the end, which is then the last one.
 SymInt clamped_axis(Block& body, std::string name, const SymInt& index, const SymInt& extent) {
   const SymInt axis = SymInt::axis(std::move(name), extent);
@@ -34,14 +25,12 @@ Expr score_of(const AttentionPlan& plan, const Expr& raw, const SymInt& batch,
   return plan.is_scaled ? raw : with_variable(plan.at(plan.score, batch, places), plan.raw, raw);
 }
 
-Expr number(const SymInt& index) { return ir::cast(ir::index_value(index), DType::i32); }
-
 // The statements that set the four elements of a hook's range.
 Block set_range(const Variable& range, const KeyRange& of) {
   Block set;
   int64_t i = 0;
   for (const SymInt& bound : {of.first, of.end, of.inside_first, of.inside_end})
-    set.push_back(set_element(range, i++, number(bound)));
+    set.push_back(set_element(range, i++, index_number(bound)));
   return set;
 }
 
@@ -220,17 +209,17 @@ Hook AttentionHooks::key_range(std::string name) const {
   const KeyRange of_query = plan_.keys_of(batch, q);
   const auto i32 = [](const char* hint) { return ir::new_variable(hint, DType::i32); };
   const Variable begin = i32("first"), end = i32("end");
-  each.push_back(declare(begin, number(of_query.first)));
-  each.push_back(declare(end, number(of_query.end)));
+  each.push_back(declare(begin, index_number(of_query.first)));
+  each.push_back(declare(end, index_number(of_query.end)));
   const auto join = [&](int64_t at, ir::Fn fn, const Expr& value) {
     each.push_back(set_element(range, at, ir::call(fn, {ir::element(range, at), value})));
   };
   // A query that sees no key bounds nothing.
   const Expr any = ir::call(ir::Fn::lt, {ir::read(begin), ir::read(end)});
-  join(0, ir::Fn::minimum, ir::select(any, ir::read(begin), number(plan_.all_keys)));
-  join(1, ir::Fn::maximum, ir::select(any, ir::read(end), number(0)));
-  join(2, ir::Fn::maximum, number(of_query.inside_first));
-  join(3, ir::Fn::minimum, number(of_query.inside_end));
+  join(0, ir::Fn::minimum, ir::select(any, ir::read(begin), index_number(plan_.all_keys)));
+  join(1, ir::Fn::maximum, ir::select(any, ir::read(end), index_number(0)));
+  join(2, ir::Fn::maximum, index_number(of_query.inside_first));
+  join(3, ir::Fn::minimum, index_number(of_query.inside_end));
   append(hook.body, i.is_const() ? std::move(each) : Block{loop(i, std::move(each))});
   return hook;
 }

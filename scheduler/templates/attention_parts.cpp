@@ -15,13 +15,7 @@ namespace {
 
 using ir::Fn;
 
-const DType f32 = DType::f32;
-
-Expr number(double value) { return ir::constant(f32, value); }
-
-Hook::Parameter passed_index(std::string name, int64_t extent) {
-  return Hook::index_parameter(std::move(name), std::max<int64_t>(extent, 2));
-}
+Expr f32_number(double value) { return ir::constant(DType::f32, value); }
 
 // Neighbours of a result that a thread combines.
 int64_t combined_width(const AttentionPlan& plan) {
@@ -65,7 +59,7 @@ Hook AttentionKeyParts::store_part(std::string name) const {
   hook.parameters = {passed_index("part", plan_.batches() * parts_),
                      passed_index("row", round_up(plan_.queries, tile_.block_q)),
                      passed_index("segment", ceil_div(tile_.depth_v, width)),
-                     Hook::array_parameter("acc", f32, width, false)};
+                     Hook::array_parameter("acc", DType::f32, width, false)};
   const SymInt part = hook.parameters[0].axis, row = hook.parameters[1].axis,
                segment = hook.parameters[2].axis, v = SymInt::axis("v", width);
   const SymInt p = SymInt::axis("p", plan_.batches() * parts_),
@@ -102,7 +96,7 @@ Hook AttentionKeyParts::store_part_sums(std::string name) const {
   hook.name = std::move(name);
   hook.parameters = {passed_index("part", plan_.batches() * parts_),
                      passed_index("row", round_up(plan_.queries, tile_.block_q)),
-                     Hook::array_parameter("values", f32, 2, false)};
+                     Hook::array_parameter("values", DType::f32, 2, false)};
   const SymInt part = hook.parameters[0].axis, row = hook.parameters[1].axis;
   const SymInt p = SymInt::axis("p", plan_.batches() * parts_),
                q = SymInt::axis("q", plan_.queries);
@@ -118,10 +112,10 @@ Hook AttentionKeyParts::store_part_sums(std::string name) const {
 
 KernelSequence AttentionKeyParts::sequence(Kernel parts) const {
   KernelSequence sequence;
-  sequence.workspaces = {{"results", f32, rows() * plan_.v.depths, false},
-                         {"sums", f32, rows() * 2, false}};
+  sequence.workspaces = {{"results", DType::f32, rows() * plan_.v.depths, false},
+                         {"sums", DType::f32, rows() * 2, false}};
   const auto argument = [&](size_t workspace, Argument::Access access) {
-    return Argument{f32, access, sequence.workspaces[workspace].elements, 16};
+    return Argument{DType::f32, access, sequence.workspaces[workspace].elements, 16};
   };
   const int inputs = first_workspace(), all = static_cast<int>(parts.arguments.size());
   parts.arguments.resize(region_.inputs.size());
@@ -157,12 +151,12 @@ Kernel AttentionKeyParts::combine() const {
                v = SymInt::axis("v", width);
   const int results = static_cast<int>(kernel.arguments.size()), sums = results + 1;
   const auto place = [&](const SymInt& part) { return (b * parts_ + part) * plan_.queries + q; };
-  const auto new_variable = [](const char* name) { return ir::new_variable(name, f32); };
+  const auto new_variable = [](const char* name) { return ir::new_variable(name, DType::f32); };
   const ir::Variable max = new_variable("max"), sum = new_variable("sum"),
                      base = new_variable("base"), factor = new_variable("factor"),
                      acc = new_variable("acc"), x = new_variable("x"),
                      inverse = new_variable("inverse");
-  const Expr none = number(-std::numeric_limits<double>::infinity()), zero = number(0);
+  const Expr none = f32_number(-std::numeric_limits<double>::infinity()), zero = f32_number(0);
   const Expr top = ir::read(max), total = ir::read(sum);
 
   Block body;
@@ -181,7 +175,7 @@ Kernel AttentionKeyParts::combine() const {
   };
   append(body, each_part([&](const SymInt& p) {
            return tcc::sched::combine(ir::ReduceKind::max, {max},
-                                      {ir::load(sums, f32, place(p) * 2)});
+                                      {ir::load(sums, DType::f32, place(p) * 2)});
          }));
   // A query that no part saw a key of has no maximum.
   body.push_back(declare(base, ir::select(ir::call(Fn::eq, {top, none}), zero, top)));
@@ -192,15 +186,15 @@ Kernel AttentionKeyParts::combine() const {
       body, each_part([&](const SymInt& r) {
         const Expr weighed = ir::mul(ir::read(factor), ir::element(x, v));
         return Block{
-            declare(factor, ir::call(Fn::exp,
-                                     {ir::sub(ir::load(sums, f32, place(r) * 2), ir::read(base))})),
-            assign(sum, ir::add(total,
-                                ir::mul(ir::read(factor), ir::load(sums, f32, place(r) * 2 + 1)))),
+            declare(factor, ir::call(Fn::exp, {ir::sub(ir::load(sums, DType::f32, place(r) * 2),
+                                                       ir::read(base))})),
+            assign(sum, ir::add(total, ir::mul(ir::read(factor),
+                                               ir::load(sums, DType::f32, place(r) * 2 + 1)))),
             array(x, width), load_vector(x, results, place(r) * depths + g * width, width),
             loop(v, {set_element(acc, v, ir::add(ir::element(acc, v), weighed))}, true)};
       }));
-  body.push_back(declare(inverse, ir::div(number(1), total)));
-  const Expr empty = number(plan_.safe ? 0 : std::numeric_limits<double>::quiet_NaN());
+  body.push_back(declare(inverse, ir::div(f32_number(1), total)));
+  const Expr empty = f32_number(plan_.safe ? 0 : std::numeric_limits<double>::quiet_NaN());
   body.push_back(
       loop(v,
            {set_element(acc, v,

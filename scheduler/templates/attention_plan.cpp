@@ -56,21 +56,6 @@ Expr with_one_factor(const Expr& e) {
   });
 }
 
-// The load of the most elements in `e`, or null.
-Expr main_load(const Region& region, const Expr& e) {
-  Expr best;
-  int64_t elements = -1;
-  ir::visit(e, [&](const Expr& node) {
-    if (node->kind != ExprNode::Kind::load) return;
-    const int64_t n =
-        region.layout(region.inputs[static_cast<size_t>(node->buffer)]).elements.usual();
-    if (n <= elements) return;
-    elements = n;
-    best = node;
-  });
-  return best;
-}
-
 // The widest vector along `depth`, at most 16 bytes and 8 elements, whose reads are contiguous and
 // aligned.
 int64_t widest_vector(const Region& region, const Expr& element, const SymInt& depth,

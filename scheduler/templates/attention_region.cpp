@@ -7,6 +7,7 @@
 #include "ir/op.h"
 #include "ir/sizes.h"
 #include "scheduler/axis_use.h"
+#include "scheduler/templates/attention_score.h"
 #include "scheduler/templates/common.h"
 #include "support/error.h"
 
@@ -21,7 +22,6 @@ using ir::ReduceKind;
 using ir::Value;
 using Kind = ExprNode::Kind;
 
-bool is_call(const Expr& e, Fn fn) { return e->kind == Kind::call && e->fn == fn; }
 bool is_same(const Expr& a, const Expr& b) { return ir::compare(a, b) == 0; }
 
 // The nodes that attention is made of.

@@ -12,8 +12,6 @@ using ir::Fn;
 using ir::SymInt;
 using Kind = ir::ExprNode::Kind;
 
-bool is_call(const Expr& e, Fn fn) { return e->kind == Kind::call && e->fn == fn; }
-
 bool is_minus_infinity(const Expr& e) {
   return e->kind == Kind::constant && is_float(e->dtype) && std::isinf(e->number) && e->number < 0;
 }
@@ -23,7 +21,7 @@ std::optional<double> positive_number(const Expr& e) {
   return e->number > 0 && std::isfinite(e->number) ? std::optional(e->number) : std::nullopt;
 }
 
-Expr both(const Expr& a, const Expr& b) {
+Expr both_conditions(const Expr& a, const Expr& b) {
   if (!a) return b;
   return b ? ir::call(Fn::logical_and, {a, b}) : a;
 }
@@ -47,7 +45,7 @@ MaskedScore take_masks_off(const Expr& score) {
       if (!is_minus_infinity(args[first ? 2 : 1])) continue;
       const MaskedScore inner = take_masks_off(args[first ? 1 : 2]);
       return {inner.value,
-              both(inner.seen, first ? args[0] : ir::call(Fn::logical_not, {args[0]}))};
+              both_conditions(inner.seen, first ? args[0] : ir::call(Fn::logical_not, {args[0]}))};
     }
     return {score, nullptr};
   }
@@ -64,7 +62,7 @@ MaskedScore take_masks_off(const Expr& score) {
     for (const size_t x : {0, 1})
       if (const Expr seen = added_condition(args[1 - x])) {
         const MaskedScore inner = take_masks_off(args[x]);
-        return {inner.value, both(inner.seen, seen)};
+        return {inner.value, both_conditions(inner.seen, seen)};
       }
   return {score, nullptr};
 }

@@ -13,6 +13,10 @@ struct MaskedScore {
   ir::Expr seen;  // null: each query sees each key
 };
 
+inline bool is_call(const ir::Expr& e, ir::Fn fn) {
+  return e->kind == ir::ExprNode::Kind::call && e->fn == fn;
+}
+
 // Takes the conditions off a score: select(seen, x, -inf), under scales and beside what is added.
 // A score that is NaN or +inf before a mask is added to it counts as masked, too.
 MaskedScore take_masks_off(const ir::Expr& score);

@@ -18,7 +18,7 @@ using ir::ReduceKind;
 using ir::Value;
 
 // Between the products stand a few ops of a mask, a bias, a softmax.
-constexpr size_t kMostNodes = 256;
+constexpr size_t kMostSeedNodes = 256;
 
 bool is_pointwise(const Node* node) {
   return node->op->kind == OpKind::pointwise || node->op->kind == OpKind::view;
@@ -66,7 +66,7 @@ class Seeds {
       const bool is_product = node->op->kind == OpKind::contraction;
       if (!is_product && !is_pointwise(node) && node->op->kind != OpKind::reduce) continue;
       above.insert(position_.at(node));
-      if (above.size() > kMostNodes) return {};
+      if (above.size() > kMostSeedNodes) return {};
       if (!is_product) open.insert(open.end(), node->inputs.begin(), node->inputs.end());
     }
     // Among several products, the scores' is the one that a maximum is taken of.
@@ -104,7 +104,7 @@ class Seeds {
       if (uses == uses_.end()) continue;
       for (const Node* user : uses->second.nodes) {
         if (between.contains(position_.at(user)) || !is_pointwise(user) ||
-            ir::usual_numel(user->outputs[0]) != rows || between.size() > kMostNodes)
+            ir::usual_numel(user->outputs[0]) != rows || between.size() > kMostSeedNodes)
           continue;
         const bool is_closed = std::ranges::all_of(user->inputs, [&](const Value* input) {
           return !input || input->is_constant() || made_by(input, between);

@@ -17,7 +17,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_attention_sm80 {
 namespace {
 
 using kernels::AttentionSm80;
@@ -239,4 +239,4 @@ class AttentionSm80Template : public Template {
 const RegisterTemplate<AttentionSm80Template> registered;
 
 }  // namespace
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_attention_sm80

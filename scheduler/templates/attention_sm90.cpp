@@ -17,7 +17,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_attention_sm90 {
 namespace {
 
 using kernels::AttentionSm90;
@@ -270,4 +270,4 @@ class AttentionSm90Template : public Template {
 const RegisterTemplate<AttentionSm90Template> registered;
 
 }  // namespace
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_attention_sm90

@@ -19,8 +19,18 @@ void append(Block& block, Block more);
 // The body where all of the conditions hold.
 Block guarded(std::span<const Expr> conditions, Block body);
 
-inline Expr zero_of(DType dtype) {
-  return is_float(dtype) ? ir::constant(dtype, 0) : ir::constant_int(dtype, 0);
+// An index as a number that kernels compute with.
+inline Expr index_number(const SymInt& index) {
+  return ir::cast(ir::index_value(index), DType::i32);
+}
+
+inline SymInt round_up_to(const SymInt& size, int64_t multiple) {
+  return ir::ceildiv(size, multiple) * multiple;
+}
+
+// An index that a device source may pass has a variable, also where it is always 0.
+inline Hook::Parameter passed_index(std::string name, const SymInt& extent) {
+  return Hook::index_parameter(std::move(name), ir::max(extent, 2));
 }
 
 // Workgroups that do `per_block` of `count` items each. A launch of none does nothing.

@@ -17,7 +17,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_contraction {
 namespace {
 
 // Products that one instruction takes, of neighbours along k: dp4a of CUDA sums four products of
@@ -173,4 +173,4 @@ const RegisterTemplate<ContractionTemplate> registered;
 
 }  // namespace
 
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_contraction

@@ -11,12 +11,8 @@ namespace {
 
 SymInt clamp_to(const SymInt& value, const SymInt& size) { return ir::min(value, size - 1); }
 
-SymInt round_up_to(const SymInt& size, int64_t multiple) {
-  return ir::ceildiv(size, multiple) * multiple;
-}
-
-// An index that a device source may pass has a variable, also where it is always 0.
-Hook::Parameter passed_index(std::string name, const SymInt& extent) {
+// passed_index, of sizes that are numbers or above 1.
+Hook::Parameter passed_place(std::string name, const SymInt& extent) {
   return Hook::index_parameter(std::move(name), extent.is(0) || extent.is(1) ? SymInt(2) : extent);
 }
 
@@ -40,7 +36,7 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
   const SymInt padded_k =
       floordiv(round_up_to(k_size, tile_.block_k), k_width) + (k_size.is_const() ? 0 : 1);
   hook.parameters = {Hook::index_parameter("batch", plan_.batch.size()),
-                     passed_index("at", padded_free), passed_index("k", padded_k),
+                     passed_place("at", padded_free), passed_place("k", padded_k),
                      Hook::array_parameter("out_values", plan_.accumulator, width, true)};
   const SymInt batch = hook.parameters[0].axis, raw_free = hook.parameters[1].axis,
                raw_k = hook.parameters[2].axis;
@@ -73,8 +69,8 @@ Hook ContractionHooks::epilogue(std::span<const int> read) const {
   Hook hook;
   hook.name = "epilogue";
   hook.parameters = {Hook::index_parameter("batch", plan_.batch.size()),
-                     passed_index("row", round_up_to(m_size, tile_.block_m)),
-                     passed_index("part", floordiv(round_up_to(n_size, tile_.block_n), width)),
+                     passed_place("row", round_up_to(m_size, tile_.block_m)),
+                     passed_place("part", floordiv(round_up_to(n_size, tile_.block_n), width)),
                      Hook::array_parameter("acc", plan_.accumulator, width, false)};
   for (size_t i = 0; i < read.size(); ++i)
     hook.parameters.push_back(Hook::array_parameter("residual", DType::f32, width, false));

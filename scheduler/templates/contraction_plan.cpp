@@ -22,20 +22,6 @@ bool uses_axis(const ir::Access& access, const SymInt& axis) {
                      [&](const SymInt& i) { return i.uses(axis.as_atom()); });
 }
 
-// The load of the largest buffer in `e`, or null.
-Expr main_load(const Region& region, const Expr& e) {
-  Expr best;
-  int64_t elements = -1;
-  ir::visit(e, [&](const Expr& node) {
-    if (node->kind != ir::ExprNode::Kind::load) return;
-    int64_t n = region.layout(region.inputs[static_cast<size_t>(node->buffer)]).elements.usual();
-    if (n <= elements) return;
-    elements = n;
-    best = node;
-  });
-  return best;
-}
-
 // Extents of `axes` ordered by falling stride in `offset`; axes of extent 1 are left out.
 FlatAxes flatten(const std::vector<SymInt>& axes, const std::vector<SymInt>& extents,
                  const SymInt& offset) {
@@ -71,6 +57,19 @@ int64_t vector_along(const SymInt& offset, const SymInt& axis, int64_t extent, i
 }
 
 }  // namespace
+
+Expr main_load(const Region& region, const Expr& e) {
+  Expr best;
+  int64_t elements = -1;
+  ir::visit(e, [&](const Expr& node) {
+    if (node->kind != ir::ExprNode::Kind::load) return;
+    int64_t n = region.layout(region.inputs[static_cast<size_t>(node->buffer)]).elements.usual();
+    if (n <= elements) return;
+    elements = n;
+    best = node;
+  });
+  return best;
+}
 
 DType accumulator_dtype(DType dtype) {
   if (is_float(dtype)) return compute_dtype(dtype);

@@ -66,6 +66,9 @@ OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest
 Expr operand_element(Inliner& inliner, const Region& region, const ContractionPlan& plan, bool of_a,
                      const SymInt& batch, const SymInt& free, const SymInt& k);
 
+// The load of the largest buffer in `e`, or null.
+Expr main_load(const Region& region, const Expr& e);
+
 // The offset and value that each of region.outputs stores, given the accumulator at flat (batch, m,
 // n).
 struct Stored {

@@ -12,7 +12,7 @@ using Load = MatrixOperand::Load;
 using kernels::Image;
 using kernels::ImageDim;
 
-constexpr int64_t kAlignment = 16;
+constexpr int64_t kImageAlignment = 16;
 constexpr size_t kMostResiduals = 2;
 
 // The bytes of a piece: as many as waste at most an eighth more than the shortest do.
@@ -41,7 +41,7 @@ std::string obstacle(const ConvView& view, const MatrixOperand& image, const Mat
   if (other.load != Load::tiles || !other.view.batch.empty() ||
       (!other.major_k && size_bytes(other.dtype) != 2))
     return str("weights of ", view.channels, " channels that are no tiles");
-  if (!is_multiple(view.channels * other.view.k_stride * size_bytes(other.dtype), kAlignment))
+  if (!is_multiple(view.channels * other.view.k_stride * size_bytes(other.dtype), kImageAlignment))
     return str("weights of ", view.channels, " channels");
   return "";
 }
@@ -69,7 +69,7 @@ OrRefusal<ConvGemm> with_image(const Region& region, OrRefusal<Gemm> gemm) {
   if (!view || !obstacle(*view, operand, of_a ? product.b : product.a).empty()) return product;
   operand.load = Load::im2col;
   operand.major_k = true;
-  operand.alignment = kAlignment;
+  operand.alignment = kImageAlignment;
   operand.view = {view->buffer, view->dtype, view->offset, view->spatial.back().pitch, 1,
                   view->batch};
   product.image = *std::move(view);

@@ -49,7 +49,7 @@ std::optional<Moves> moves(const SymInt& index, const std::vector<SymInt>& axes)
 }
 
 // The position that is clamped into [0, extent), or the index itself.
-SymInt unclamped(SymInt index, const SymInt& extent) {
+SymInt without_clamps(SymInt index, const SymInt& extent) {
   const auto strip = [&](Atom::Kind kind, const SymInt& limit) {
     const ir::AtomPtr atom = index.as_atom();
     if (!atom || atom->kind != kind) return;
@@ -106,7 +106,7 @@ class Recogniser {
     std::vector<Expr> valid;
     for (size_t d = 0; d < shape_.size(); ++d) {
       const SymInt& index = access_.index[d];
-      const SymInt position = unclamped(index, shape_[d]);
+      const SymInt position = without_clamps(index, shape_[d]);
       if (!is_linear(position)) {
         refusal_ = str("dim ", d, " of ", value_->name, " is read at ", position.to_string());
         return;

@@ -20,7 +20,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_depthwise {
 namespace {
 
 // The windows along one dim of the image.
@@ -641,4 +641,4 @@ const RegisterTemplate<DepthwiseTemplate> registered;
 
 }  // namespace
 
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_depthwise

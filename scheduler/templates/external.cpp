@@ -4,7 +4,7 @@
 
 #include "scheduler/template.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_external {
 namespace {
 
 class ExternalCall : public Candidate {
@@ -45,4 +45,4 @@ class External : public Template {
 const RegisterTemplate<External> registered;
 
 }  // namespace
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_external

@@ -11,7 +11,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_gemm_coopmat {
 namespace {
 
 using kernels::GemmCoopmat;
@@ -277,4 +277,4 @@ const RegisterTemplate<GemmCoopmatTemplate> registered;
 
 }  // namespace
 
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_gemm_coopmat

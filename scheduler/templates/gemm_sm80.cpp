@@ -8,7 +8,7 @@
 #include "scheduler/templates/kernel_parameters.h"
 #include "support/checked.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_gemm_sm80 {
 namespace {
 
 using Load = MatrixOperand::Load;
@@ -203,4 +203,4 @@ const RegisterTemplate<GemmSm80Template> registered;
 
 }  // namespace
 
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_gemm_sm80

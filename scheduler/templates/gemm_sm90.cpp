@@ -10,7 +10,7 @@
 #include "scheduler/templates/kernel_parameters.h"
 #include "support/checked.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_gemm_sm90 {
 namespace {
 
 using Load = MatrixOperand::Load;
@@ -539,4 +539,4 @@ const RegisterTemplate<FmaSm90Template> registered_fma;
 
 }  // namespace
 
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_gemm_sm90

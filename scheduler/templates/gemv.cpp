@@ -16,7 +16,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_gemv {
 namespace {
 
 using Load = MatrixOperand::Load;
@@ -296,4 +296,4 @@ const RegisterTemplate<GemvTemplate> registered;
 
 }  // namespace
 
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_gemv

@@ -13,7 +13,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_pointwise {
 namespace {
 
 SymInt output_elements(const Region& region) { return elements_of(region.outputs[0]); }
@@ -328,4 +328,4 @@ const RegisterTemplate<Pointwise> registered;
 
 }  // namespace
 
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_pointwise

@@ -12,7 +12,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_recurrent {
 namespace {
 
 constexpr int64_t kChunk = 4;  // neighbouring weights of a column that a thread takes at once
@@ -275,4 +275,4 @@ class RecurrentTemplate : public Template {
 const RegisterTemplate<RecurrentTemplate> registered;
 
 }  // namespace
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_recurrent

@@ -15,7 +15,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_recurrent_units {
 namespace {
 
 constexpr int64_t kChunk = 4;           // neighbouring weights of a column that a thread takes
@@ -439,4 +439,4 @@ const RegisterTemplate<RecurrentSteps> registered_steps;
 const RegisterTemplate<RecurrentGrid> registered_grid;
 
 }  // namespace
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_recurrent_units

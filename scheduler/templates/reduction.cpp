@@ -17,7 +17,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_reduction {
 namespace {
 
 using ir::ReduceKind;
@@ -528,4 +528,4 @@ const RegisterTemplate<Reduction> registered;
 
 }  // namespace
 
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_reduction

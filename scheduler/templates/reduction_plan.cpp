@@ -52,19 +52,19 @@ std::optional<SymInt> main_places(const Region& region, const ReductionPlan& pla
 // Finds where an axis is divided in an index: the steps of its digits. Returns the number of steps
 // of the axis in which `index` takes one, or 0 if that is not fixed.
 int64_t find_steps(const SymInt& index, const ir::AtomPtr& axis, std::set<int64_t>& steps) {
-  using Kind = ir::Atom::Kind;
+  using AtomKind = ir::Atom::Kind;
   int64_t unit = 0;
   for (const SymInt::Term& term : index.terms())
     for (const ir::AtomPtr& atom : term.atoms) {
       int64_t own = 0;
       if (*atom == *axis) {
         own = 1;
-      } else if ((atom->kind == Kind::floordiv || atom->kind == Kind::mod) &&
+      } else if ((atom->kind == AtomKind::floordiv || atom->kind == AtomKind::mod) &&
                  atom->args[1].is_const()) {
         own = find_steps(atom->args[0], axis, steps);
         const int64_t whole = own * atom->args[1].value();
         if (own > 0) steps.insert(whole);
-        if (atom->kind == Kind::floordiv) own = whole;
+        if (atom->kind == AtomKind::floordiv) own = whole;
       }
       if (own > 0 && term.coefficient == 1) unit = unit == 0 ? own : std::min(unit, own);
     }

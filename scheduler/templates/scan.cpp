@@ -11,7 +11,7 @@
 #include "scheduler/work.h"
 #include "support/checked.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_scan {
 namespace {
 
 class Lines : public Candidate {
@@ -166,4 +166,4 @@ const RegisterTemplate<Scan> registered;
 
 }  // namespace
 
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_scan

@@ -27,9 +27,9 @@ int64_t tiles_of_part(int64_t tiles) {
   return best;
 }
 
-class Lowering {
+class ScanLowering {
  public:
-  Lowering(const Region& region, const ScanPlan& plan, const Config& config)
+  ScanLowering(const Region& region, const ScanPlan& plan, const Config& config)
       : region_(region),
         plan_(plan),
         inliner_(region),
@@ -194,7 +194,7 @@ class Lowering {
 }  // namespace
 
 Kernel lower_scan(const Region& region, const ScanPlan& plan, const Config& config) {
-  return Lowering(region, plan, config).run();
+  return ScanLowering(region, plan, config).run();
 }
 
 }  // namespace tcc::sched

@@ -12,7 +12,7 @@
 #include "scheduler/work.h"
 #include "support/checked.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_sort {
 namespace {
 
 const std::vector<int64_t> kItems = {1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 15};
@@ -159,4 +159,4 @@ const RegisterTemplate<Sort> registered;
 
 }  // namespace
 
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_sort

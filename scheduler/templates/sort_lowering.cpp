@@ -16,7 +16,6 @@ namespace {
 
 using ir::Fn;
 
-Expr number(const SymInt& value) { return ir::cast(ir::index_value(value), DType::i32); }
 Expr both(const Expr& a, const Expr& b) { return ir::call(Fn::logical_and, {a, b}); }
 Expr either(const Expr& a, const Expr& b) { return ir::call(Fn::logical_or, {a, b}); }
 Expr less(const Expr& a, const Expr& b) { return ir::call(Fn::lt, {a, b}); }
@@ -32,9 +31,9 @@ int64_t bisection_steps(int64_t n) {
   return steps;
 }
 
-class Lowering {
+class SortLowering {
  public:
-  Lowering(const Region& region, const SortPlan& plan, const Config& config, bool unroll)
+  SortLowering(const Region& region, const SortPlan& plan, const Config& config, bool unroll)
       : region_(region),
         plan_(plan),
         inliner_(region),
@@ -84,7 +83,7 @@ class Lowering {
   }
 
   Expr place_at(const SymInt& row, const SymInt& position) {
-    if (!plan_.given) return number(position);
+    if (!plan_.given) return index_number(position);
     return ir::cast(inliner_.value_at(plan_.given, index_of(row, position)), DType::i32);
   }
 
@@ -129,14 +128,14 @@ class Lowering {
                     const SymInt& b_length, const SymInt& diagonal, int64_t longest) {
     const Variable low = i32_variable("low"), high = i32_variable("high"),
                    middle = i32_variable("middle");
-    Block block = {declare(low, at_least(number(diagonal - b_length), 0)),
-                   declare(high, smaller(number(diagonal), number(a_length)))};
-    const Expr mid = ir::read(middle), zero_based = number(diagonal - 1);
+    Block block = {declare(low, at_least(index_number(diagonal - b_length), 0)),
+                   declare(high, smaller(index_number(diagonal), index_number(a_length)))};
+    const Expr mid = ir::read(middle), zero_based = index_number(diagonal - 1);
     Block step = {
         declare(middle, ir::call(Fn::shift_right, {ir::add(ir::read(low), ir::read(high)),
                                                    ir::constant_int(DType::i32, 1)})),
-        branch(comes_before(shared_key(ir::add(number(b), ir::sub(zero_based, mid))),
-                            shared_key(ir::add(number(a), mid))),
+        branch(comes_before(shared_key(ir::add(index_number(b), ir::sub(zero_based, mid))),
+                            shared_key(ir::add(index_number(a), mid))),
                {assign(high, mid)}, {assign(low, ir::add(mid, ir::constant_int(DType::i32, 1)))})};
     block.push_back(loop(SymInt::axis("step", bisection_steps(longest)),
                          {branch(less(ir::read(low), ir::read(high)), std::move(step))}));
@@ -155,12 +154,13 @@ class Lowering {
     const Expr iv = ir::read(i), jv = ir::read(j), fv = ir::read(from);
     const Expr ka = ir::read(a_key), kb = ir::read(b_key);
     const Expr taken = ir::read(take);
-    Block block = {declare(i, ir::add(number(a), ir::read(low))),
-                   declare(j, ir::add(number(b + diagonal),
+    Block block = {declare(i, ir::add(index_number(a), ir::read(low))),
+                   declare(j, ir::add(index_number(b + diagonal),
                                       ir::sub(ir::constant_int(DType::i32, 0), ir::read(low)))),
                    declare(a_key, shared_key(smaller(iv, last))),
                    declare(b_key, shared_key(smaller(jv, last)))};
-    const Expr a_left = less(iv, number(a + a_length)), b_left = less(jv, number(b + b_length));
+    const Expr a_left = less(iv, index_number(a + a_length)),
+               b_left = less(jv, index_number(b + b_length));
     Block step = {declare(take, either(ir::call(Fn::logical_not, {a_left}),
                                        both(b_left, comes_before(kb, ka)))),
                   set_element(key_, item_, ir::select(taken, kb, ka))};
@@ -227,7 +227,7 @@ class Lowering {
     if (plan_.carries_places())
       reads.push_back(set_element(
           place_, item_,
-          plan_.given ? ir::element(places_, base + mine) : number(run * plan_.run + mine)));
+          plan_.given ? ir::element(places_, base + mine) : index_number(run * plan_.run + mine)));
     body_->push_back(loop(item_, std::move(reads), unroll_));
     sort_registers(lane, length);
     share_registers(base + lane * items_);
@@ -315,12 +315,12 @@ class Lowering {
 
     const SymInt p = item_ * threads_ + thread;
     const Expr in_a = ir::index_less(p, from_a);
-    const SymInt from =
-        place(at_least(smaller(ir::select(in_a, number(a + a_first + p),
-                                          number(a + plan_.sorted + first - a_first + p - from_a)),
-                               ir::constant_int(DType::i32, plan_.extent - 1)),
-                       0),
-              plan_.extent);
+    const SymInt from = place(
+        at_least(smaller(ir::select(in_a, index_number(a + a_first + p),
+                                    index_number(a + plan_.sorted + first - a_first + p - from_a)),
+                         ir::constant_int(DType::i32, plan_.extent - 1)),
+                 0),
+        plan_.extent);
     Block loads = {set_element(keys_, p, key_at(row, from))};
     if (plan_.carries_places()) loads.push_back(set_element(places_, p, place_at(row, from)));
     append(*body_, {loop(item_, std::move(loads), unroll_), barrier()});
@@ -336,15 +336,15 @@ class Lowering {
                             const SymInt& b_length, const SymInt& diagonal) {
     const Variable low = i32_variable("low"), high = i32_variable("high"),
                    middle = i32_variable("middle");
-    append(*body_, {declare(low, at_least(number(diagonal - b_length), 0)),
-                    declare(high, smaller(number(diagonal), number(a_length)))});
+    append(*body_, {declare(low, at_least(index_number(diagonal - b_length), 0)),
+                    declare(high, smaller(index_number(diagonal), index_number(a_length)))});
     const Expr mid = ir::read(middle);
     const auto key_of = [&](const Expr& at) { return key_at(row, place(at, plan_.extent)); };
     Block step = {
         declare(middle, ir::call(Fn::shift_right, {ir::add(ir::read(low), ir::read(high)),
                                                    ir::constant_int(DType::i32, 1)})),
-        branch(comes_before(key_of(ir::sub(number(a + plan_.sorted + diagonal - 1), mid)),
-                            key_of(ir::add(number(a), mid))),
+        branch(comes_before(key_of(ir::sub(index_number(a + plan_.sorted + diagonal - 1), mid)),
+                            key_of(ir::add(index_number(a), mid))),
                {assign(high, mid)}, {assign(low, ir::add(mid, ir::constant_int(DType::i32, 1)))})};
     body_->push_back(loop(SymInt::axis("step", bisection_steps(plan_.sorted)),
                           {branch(less(ir::read(low), ir::read(high)), std::move(step))}));
@@ -366,7 +366,7 @@ class Lowering {
 
 Kernel lower_sort(const Region& region, const SortPlan& plan, const Config& config,
                   const Target& target) {
-  return Lowering(region, plan, config, !target.indexed_registers).run();
+  return SortLowering(region, plan, config, !target.indexed_registers).run();
 }
 
 }  // namespace tcc::sched

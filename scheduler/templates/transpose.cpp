@@ -10,7 +10,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 
-namespace tcc::sched {
+namespace tcc::sched::template_transpose {
 namespace {
 
 using ir::ExprNode;
@@ -313,4 +313,4 @@ const RegisterTemplate<Transpose> registered;
 
 }  // namespace
 
-}  // namespace tcc::sched
+}  // namespace tcc::sched::template_transpose

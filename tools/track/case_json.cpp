@@ -6,9 +6,9 @@
 
 namespace tcc::tools {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-json to_json(const TrackCase& one) {
+Json to_json(const TrackCase& one) {
   TCC_CHECK(one.kind != TrackCase::Kind::command, "a command is no worker's");
   return {{"name", one.name},
           {"is_kernel", one.kind == TrackCase::Kind::kernel},
@@ -21,7 +21,7 @@ json to_json(const TrackCase& one) {
           {"line", one.line}};
 }
 
-TrackCase case_from(const json& from) {
+TrackCase case_from(const Json& from) {
   TrackCase one;
   one.name = from.at("name");
   one.kind = from.at("is_kernel").get<bool>() ? TrackCase::Kind::kernel : TrackCase::Kind::graph;

@@ -13,11 +13,11 @@
 namespace tcc::tools {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr double kStartSeconds = 120;  // until the device is open and the compiler warm
 
-MeasureOptions options_from(const json& setup) {
+MeasureOptions options_from(const Json& setup) {
   MeasureOptions options;
   const auto target = setup.at("target").get<std::string>();
   if (target.empty()) {
@@ -64,7 +64,7 @@ class KeptLog {
 
 class ServedCases final : public Served {
  public:
-  explicit ServedCases(const json& setup) : options_(options_from(setup)) {
+  explicit ServedCases(const Json& setup) : options_(options_from(setup)) {
     if (options_.instructions && options_.target.api != sched::Api::vulkan)
       fail_input("--instructions: those of SPIR-V are counted, with --target vulkan");
     if (!options_.device) return;
@@ -72,7 +72,7 @@ class ServedCases final : public Served {
     warm_up_compiler(options_.target);
   }
 
-  json hello() override {
+  Json hello() override {
     const sched::Target& target = options_.target;
     const bool compiles = options_.device || options_.instructions;
     return {{"device", options_.device ? options_.device->name() : ""},
@@ -83,13 +83,13 @@ class ServedCases final : public Served {
             {"compiler", compiles ? autotune::environment_of({}, target).compiler : ""}};
   }
 
-  json answer(const json& request) override {
+  Json answer(const Json& request) override {
     try {
       const TrackedCase record = measure_case(case_from(request.at("case")), options_);
       return {{"record", case_lines(record)}, {"log", log_.take()}};
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::device) throw;
-      const json failed = {{"kind", static_cast<int>(error.kind())}, {"message", error.what()}};
+      const Json failed = {{"kind", static_cast<int>(error.kind())}, {"message", error.what()}};
       return {{"failed", failed}, {"log", log_.take()}};
     }
   }
@@ -110,13 +110,13 @@ class ServedCases final : public Served {
 }  // namespace
 
 std::unique_ptr<Served> serve_cases(const std::string& setup) {
-  return std::make_unique<ServedCases>(json::parse(setup));
+  return std::make_unique<ServedCases>(Json::parse(setup));
 }
 
 CaseWorker::CaseWorker(const CaseSetup& setup, double limit,
                        std::function<void(const std::string&)> say)
     : limit_(limit), say_(std::move(say)) {
-  setup_ = json{{"device", setup.device},   {"target", setup.target},
+  setup_ = Json{{"device", setup.device},   {"target", setup.target},
                 {"tuning", setup.tuning},   {"blocks", setup.blocks},
                 {"seconds", setup.seconds}, {"warm", setup.warm},
                 {"check", setup.check},     {"instructions", setup.instructions}}
@@ -127,7 +127,7 @@ CaseWorker::CaseWorker(const CaseSetup& setup, double limit,
 void CaseWorker::start() { worker_ = std::make_unique<Worker>("cases", setup_, kStartSeconds); }
 
 void CaseWorker::describe(TrackedRun& header) const {
-  const json& hello = worker_->hello();
+  const Json& hello = worker_->hello();
   header.device = hello.at("device");
   header.description = hello.at("description");
   header.vendor = hello.at("vendor");
@@ -148,8 +148,8 @@ TrackedCase CaseWorker::measure(const TrackCase& one) {
 
 TrackedCase CaseWorker::ask(const TrackCase& one) {
   if (!worker_ || !worker_->is_alive()) start();
-  const json reply = worker_->ask({{"case", to_json(one)}}, limit_);
-  for (const json& line : reply.at("log")) say_(line.get<std::string>());
+  const Json reply = worker_->ask({{"case", to_json(one)}}, limit_);
+  for (const Json& line : reply.at("log")) say_(line.get<std::string>());
   if (reply.contains("failed")) throw error_from(reply.at("failed"));
   return parse_case(reply.at("record").get<std::string>());
 }

@@ -12,14 +12,14 @@
 namespace tcc::tools {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 // Results of two builds differ by rounding; beyond this of their scale one of them is wrong.
 constexpr double kDifference = 0.02;
 constexpr double kStartSecondsOfBoth = 120;  // until both libraries are open
 constexpr size_t kMostCompilers = 8;         // processes that compile at a time
 
-CaseFacts facts_from(const json& from) {
+CaseFacts facts_from(const Json& from) {
   return {.launches = from.at("launches"),
           .arena_bytes = from.at("arena_bytes"),
           .constant_bytes = from.at("constant_bytes"),
@@ -29,7 +29,7 @@ CaseFacts facts_from(const json& from) {
 
 }  // namespace
 
-json DuelProcess::ask(const char* what, const TrackCase& one, bool head_first) {
+Json DuelProcess::ask(const char* what, const TrackCase& one, bool head_first) {
   const bool usable = worker_ && worker_->is_alive() && setup_.head_first == head_first;
   if (!usable || seen_.contains(one.name)) {
     setup_.head_first = head_first;
@@ -46,10 +46,10 @@ Duels::Duels(const std::vector<TrackCase>& cases, const DuelSetup& setup, double
   for (const TrackCase& one : cases) cases_.push_back({.what = one});
 }
 
-json Duels::ask(const char* what, size_t number) {
+Json Duels::ask(const char* what, size_t number) {
   Case& one = cases_[number];
   const bool head_first = asked_[number]++ % 2 == 1;
-  json reply;
+  Json reply;
   try {
     reply = process_.ask(what, one.what, head_first);
   } catch (const WorkerEnded& error) {
@@ -85,14 +85,14 @@ void Duels::fill_cache(const std::function<bool(size_t)>& told) {
 }
 
 track::Block Duels::block(size_t number) {
-  const json reply = ask("block", number);
+  const Json reply = ask("block", number);
   Case& one = cases_[number];
   one.difference = reply.at("difference");
   if (!(one.difference <= kDifference))
     fail_device("the results differ by ", one.difference, " of their scale");
   track::Block block;
   std::vector<double> bases, heads;
-  for (const json& pair : reply.at("pairs")) {
+  for (const Json& pair : reply.at("pairs")) {
     block.push_back({pair.at(0).get<double>(), pair.at(1).get<double>()});
     bases.push_back(block.back().base);
     heads.push_back(block.back().head);
@@ -110,7 +110,7 @@ track::Block Duels::compile_block(size_t number) {
 }
 
 void Duels::time_kernels(size_t number) {
-  const json reply = ask("kernels", number);
+  const Json reply = ask("kernels", number);
   Case& one = cases_[number];
   for (const auto& [side, name] : {std::pair(&one.base, "base"), std::pair(&one.head, "head")}) {
     side->kernel_seconds = reply.at(name).at("seconds").get<std::vector<double>>();

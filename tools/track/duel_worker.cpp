@@ -15,15 +15,13 @@
 namespace tcc::tools {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-constexpr double kSampleSeconds = 0.4e-3;  // of one measurement at least: timers have steps
-constexpr double kBlockSeconds = 50e-3;    // of all pairs, where a run is short
+constexpr double kPairsSeconds = 50e-3;  // of all pairs, where a run is short
 constexpr int kLeastPairs = 4, kMostPairs = 24;
-constexpr int kMostReplays = 1000;
 constexpr int kKernelRounds = 9;
 
-json to_json(const CaseFacts& facts) {
+Json to_json(const CaseFacts& facts) {
   return {{"launches", facts.launches},
           {"arena_bytes", facts.arena_bytes},
           {"constant_bytes", facts.constant_bytes},
@@ -31,7 +29,7 @@ json to_json(const CaseFacts& facts) {
           {"kernels", facts.kernels}};
 }
 
-DuelSetup setup_from(const json& from) {
+DuelSetup setup_from(const Json& from) {
   return {.base = from.at("base"),
           .head = from.at("head"),
           .compile = {from.at("device"), from.at("tuning").get<std::vector<std::string>>(), ""},
@@ -45,9 +43,9 @@ class Duelist final : public Served {
     in_order([&](bool is_head) { open(is_head).emplace(is_head ? setup_.head : setup_.base); });
   }
 
-  json hello() override { return json::object(); }
+  Json hello() override { return Json::object(); }
 
-  json answer(const json& request) override {
+  Json answer(const Json& request) override {
     const TrackCase one = case_from(request.at("case"));
     // The contestants of the previous case live until here: an unused device is closed, and opening
     // it takes longer than a block.
@@ -58,7 +56,7 @@ class Duelist final : public Served {
     if (base != head)
       fail_input("the work differs: base reads ", base, " from the graph, head ", head,
                  "; they are not compared");
-    json reply = {{"base", to_json(compiled_.base->facts())},
+    Json reply = {{"base", to_json(compiled_.base->facts())},
                   {"head", to_json(compiled_.head->facts())}};
     const auto what = request.at("do").get<std::string>();
     if (what == "compile") return reply;
@@ -129,7 +127,7 @@ class Duelist final : public Served {
   }
 
   // In the order first, second, second, first.
-  json pairs(const Sides<std::unique_ptr<Contestant::Session>>& sessions) {
+  Json pairs(const Sides<std::unique_ptr<Contestant::Session>>& sessions) {
     const Contestant::Session& first = *sessions.of(setup_.head_first);
     const Contestant::Session& second = *sessions.of(!setup_.head_first);
     first.time(1), second.time(1);
@@ -137,20 +135,20 @@ class Duelist final : public Served {
     const int replays =
         std::clamp(static_cast<int>(std::ceil(kSampleSeconds / once)), 1, kMostReplays);
     const int count =
-        std::clamp(static_cast<int>(kBlockSeconds / (once * replays) / 2), kLeastPairs, kMostPairs);
-    json all = json::array();
+        std::clamp(static_cast<int>(kPairsSeconds / (once * replays) / 2), kLeastPairs, kMostPairs);
+    Json all = Json::array();
     for (int i = 0; i < count; ++i) {
       double of_first = 0, of_second = 0;
       if (i % 2 == 1) of_second = second.time(replays);
       of_first = first.time(replays);
       if (i % 2 == 0) of_second = second.time(replays);
-      all.push_back(setup_.head_first ? json{of_second, of_first} : json{of_first, of_second});
+      all.push_back(setup_.head_first ? Json{of_second, of_first} : Json{of_first, of_second});
     }
     return all;
   }
 
   static void add_kernel_seconds(const Sides<std::unique_ptr<Contestant::Session>>& sessions,
-                                 json& reply) {
+                                 Json& reply) {
     Sides<std::vector<std::vector<double>>> rounds;
     for (int i = 0; i < kKernelRounds; ++i)
       for (const bool is_head : {false, true})
@@ -173,7 +171,7 @@ class Duelist final : public Served {
 
 }  // namespace
 
-json to_json(const DuelSetup& setup) {
+Json to_json(const DuelSetup& setup) {
   return {{"base", setup.base},
           {"head", setup.head},
           {"device", setup.compile.device},
@@ -186,7 +184,7 @@ std::unique_ptr<Served> serve_duels(const std::string& setup) {
   // Tensors come and go with every case: faulting their pages in again takes longer than a block.
   ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  return std::make_unique<Duelist>(setup_from(json::parse(setup)));
+  return std::make_unique<Duelist>(setup_from(Json::parse(setup)));
 }
 
 }  // namespace tcc::tools

@@ -12,13 +12,13 @@
 namespace tcc::tools {
 namespace {
 
-double total(const TrackedKernel* kernel) {
+double kernel_seconds(const TrackedKernel* kernel) {
   if (!kernel || !kernel->seconds) return 0;
   return *kernel->seconds * static_cast<double>(kernel->launches);
 }
 
-std::string time_text(const TrackedKernel* kernel) {
-  return kernel && kernel->seconds ? format_seconds(total(kernel)) : "-";
+std::string kernel_time(const TrackedKernel* kernel) {
+  return kernel && kernel->seconds ? format_seconds(kernel_seconds(kernel)) : "-";
 }
 
 std::string roofline_text(const TrackedKernel* kernel) {
@@ -109,7 +109,7 @@ std::string kernel_table(const std::vector<TrackedKernel>& base,
                          const std::vector<TrackedKernel>& head) {
   std::vector<KernelPair> pairs = paired(base, head);
   const auto difference = [](const KernelPair& pair) {
-    return std::abs(total(pair.head) - total(pair.base));
+    return std::abs(kernel_seconds(pair.head) - kernel_seconds(pair.base));
   };
   std::stable_sort(pairs.begin(), pairs.end(), [&](const KernelPair& a, const KernelPair& b) {
     return difference(a) > difference(b);
@@ -120,12 +120,13 @@ std::string kernel_table(const std::vector<TrackedKernel>& base,
     std::string layers;
     if (!one.layers.empty()) layers = printable(one.layers.front());
     if (one.layers.size() > 1) layers += " (+" + std::to_string(one.layers.size() - 1) + ")";
-    const bool both = total(pair.base) > 0 && total(pair.head) > 0;
+    const bool both = kernel_seconds(pair.base) > 0 && kernel_seconds(pair.head) > 0;
     const std::string changed = change_of(pair);
-    rows.push_back(
-        {printable(one.region), layers, launches_text(pair), time_text(pair.base),
-         time_text(pair.head), both ? change_text(total(pair.head) / total(pair.base)) : "-",
-         roofline_text(pair.base), roofline_text(pair.head), changed.empty() ? "-" : changed});
+    rows.push_back({printable(one.region), layers, launches_text(pair), kernel_time(pair.base),
+                    kernel_time(pair.head),
+                    both ? change_text(kernel_seconds(pair.head) / kernel_seconds(pair.base)) : "-",
+                    roofline_text(pair.base), roofline_text(pair.head),
+                    changed.empty() ? "-" : changed});
   }
   return format_table({"kernel", "layers", "launches", "base", "head", "change", "roofline base",
                        "head", "what changed"},

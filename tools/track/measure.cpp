@@ -32,9 +32,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kSampleSeconds = 0.4e-3;  // of one sample at least: timers have steps
-constexpr double kBlockSeconds = 30e-3;    // of all samples, where a run is short
-constexpr int kLeastSamples = 3, kMostSamples = 24, kMostReplays = 1000;
+constexpr double kBlockSeconds = 30e-3;  // of all samples, where a run is short
+constexpr int kLeastSamples = 3, kMostSamples = 24;
 constexpr int kLaunchRepetitions = 3;  // of a block
 constexpr size_t kLeastBlocks = 3;
 // Constants up to this are uploaded anew for each block, to another place.

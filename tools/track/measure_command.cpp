@@ -12,11 +12,11 @@
 namespace tcc::tools {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr size_t kMostOutput = size_t{64} << 20;
 constexpr size_t kMostBenchmarks = 10000;
-constexpr size_t kMostName = 1000;
+constexpr size_t kMostEntryName = 1000;
 constexpr size_t kMostWords = 300;  // of what the program said
 
 double seconds_of(const std::string& unit) {
@@ -27,7 +27,7 @@ double seconds_of(const std::string& unit) {
   fail_device("time_unit '", unit.substr(0, 20), "' is none of ns, us, ms and s");
 }
 
-std::string text_at(const json& object, const char* key) {
+std::string text_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
@@ -47,21 +47,21 @@ struct Benchmark {
   std::string error;
 };
 
-class Reader {
+class ReportedReader {
  public:
-  explicit Reader(const TrackCase& one) : case_(one) {}
+  explicit ReportedReader(const TrackCase& one) : case_(one) {}
 
   void add_execution(const std::string& output) {
     // A program may print other text before its JSON.
     const size_t begin = output.find('{');
-    const json root = begin == std::string::npos
-                          ? json(json::value_t::discarded)
-                          : json::parse(output.begin() + static_cast<std::ptrdiff_t>(begin),
+    const Json root = begin == std::string::npos
+                          ? Json(Json::value_t::discarded)
+                          : Json::parse(output.begin() + static_cast<std::ptrdiff_t>(begin),
                                         output.end(), nullptr, false);
     if (!root.is_object() || !root.contains("benchmarks") || !root["benchmarks"].is_array())
       fail_device("printed no JSON of Google Benchmark (--benchmark_format=json)");
     std::map<std::string, Found> found;
-    for (const json& entry : root["benchmarks"]) {
+    for (const Json& entry : root["benchmarks"]) {
       if (!entry.is_object()) fail_device("an entry of 'benchmarks' is no object");
       add_entry(entry, found);
     }
@@ -108,10 +108,10 @@ class Reader {
     std::string error;
   };
 
-  void add_entry(const json& entry, std::map<std::string, Found>& all) const {
+  void add_entry(const Json& entry, std::map<std::string, Found>& all) const {
     std::string name = text_at(entry, "run_name");
     if (name.empty()) name = text_at(entry, "name");
-    if (name.empty() || name.size() > kMostName) fail_device("an entry has no name");
+    if (name.empty() || name.size() > kMostEntryName) fail_device("an entry has no name");
     Found& found = all[printable(name)];
     const auto flag = [&](const char* key) {
       return entry.contains(key) && entry[key].is_boolean() && entry[key].get<bool>();
@@ -145,7 +145,7 @@ class Reader {
     }
   }
 
-  std::optional<double> time_of(const json& entry) const {
+  std::optional<double> time_of(const Json& entry) const {
     const auto time = entry.find(case_.cpu_time ? "cpu_time" : "real_time");
     if (time == entry.end() || !time->is_number()) return std::nullopt;
     const std::string unit = text_at(entry, "time_unit");
@@ -172,7 +172,7 @@ class Reader {
 
 std::vector<TrackedCase> measure_command(const TrackCase& one,
                                          const std::function<bool()>& cancelled) {
-  Reader reader(one);
+  ReportedReader reader(one);
   for (int i = 0; i < one.executions; ++i) {
     const backends::ProcessResult result = backends::run_process(
         one.command,

@@ -12,72 +12,71 @@
 namespace tcc::tools {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-constexpr int kSchema = 1;
 constexpr size_t kMostLine = size_t{8} << 20;
 constexpr int kMostDepth = 8;
 constexpr size_t kMostText = 4096;
-constexpr size_t kMostCases = 100000;   // of a run
+constexpr size_t kMostRunCases = 100000;  // of a run
 constexpr size_t kMostEntries = 10000;  // of a list or an object
 constexpr size_t kMostSamplesRead = 1000000;
 
 // ---- Every access says what is wrong; the caller adds the place.
 
-const json& member(const json& object, const char* key) {
+const Json& member(const Json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) fail_input("'", key, "' is missing");
   return *found;
 }
 
-std::string text_of(const json& value, const char* key) {
+std::string text_of(const Json& value, const char* key) {
   if (!value.is_string()) fail_input("'", key, "' is no text");
   const auto& text = value.get_ref<const std::string&>();
   if (text.size() > kMostText) fail_input("'", key, "' is longer than ", kMostText, " characters");
   return text;
 }
 
-std::string text(const json& object, const char* key) { return text_of(member(object, key), key); }
+std::string text(const Json& object, const char* key) { return text_of(member(object, key), key); }
 
 // "" for null and for a missing member.
-std::string optional_text(const json& object, const char* key) {
+std::string optional_text(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() || found->is_null() ? "" : text_of(*found, key);
 }
 
-double number_of(const json& value, const char* key) {
+double number_of(const Json& value, const char* key) {
   if (!value.is_number()) fail_input("'", key, "' is no number");
   const auto number = value.get<double>();
   if (!std::isfinite(number)) fail_input("'", key, "' is not finite");
   return number;
 }
 
-double number(const json& object, const char* key) { return number_of(member(object, key), key); }
+double number(const Json& object, const char* key) { return number_of(member(object, key), key); }
 
-int64_t count(const json& object, const char* key) {
-  const json& value = member(object, key);
+int64_t count(const Json& object, const char* key) {
+  const Json& value = member(object, key);
   if (!value.is_number_integer() || value.get<double>() < 0 || value.get<double>() > 1e15)
     fail_input("'", key, "' is no count");
   return value.get<int64_t>();
 }
 
-const json& object_of(const json& object, const char* key) {
-  const json& value = member(object, key);
+const Json& object_of(const Json& object, const char* key) {
+  const Json& value = member(object, key);
   if (!value.is_object()) fail_input("'", key, "' is no object");
   if (value.size() > kMostEntries) fail_input("'", key, "' has too many members");
   return value;
 }
 
-const json& list(const json& object, const char* key, size_t most = kMostEntries) {
-  const json& value = member(object, key);
+const Json& list(const Json& object, const char* key, size_t most = kMostEntries) {
+  const Json& value = member(object, key);
   if (!value.is_array()) fail_input("'", key, "' is no list");
   if (value.size() > most) fail_input("'", key, "' has too many entries");
   return value;
 }
 
-std::vector<std::string> texts(const json& object, const char* key) {
+std::vector<std::string> texts(const Json& object, const char* key) {
   std::vector<std::string> result;
-  for (const json& one : list(object, key)) result.push_back(text_of(one, key));
+  for (const Json& one : list(object, key)) result.push_back(text_of(one, key));
   return result;
 }
 
@@ -101,10 +100,10 @@ bool too_deep(std::string_view line) {
   return false;
 }
 
-json parsed(std::string_view line) {
+Json parsed(std::string_view line) {
   if (line.size() > kMostLine) fail_input("longer than ", kMostLine >> 20, " MiB");
   if (too_deep(line)) fail_input("nested deeper than ", kMostDepth, " levels");
-  json result = json::parse(line, nullptr, false);
+  Json result = Json::parse(line, nullptr, false);
   if (!result.is_object()) fail_input("no JSON object");
   return result;
 }
@@ -118,20 +117,20 @@ bool is_date(const std::string& date) {
   return true;
 }
 
-TrackedRun header_of(const json& line) {
+TrackedRun header_of(const Json& line) {
   if (!line.contains("tcc_track_run")) fail_input("the first line is no header of a run");
-  if (line["tcc_track_run"] != kSchema) fail_input("only schema ", kSchema, " can be read");
+  if (line["tcc_track_run"] != kRunSchema) fail_input("only schema ", kRunSchema, " can be read");
   TrackedRun run;
   run.date = text(line, "date");
   if (!is_date(run.date)) fail_input("'date' is not as 2026-11-22T12:31:05Z");
   run.host = text(line, "host");
   run.commit = optional_text(line, "commit");
   run.commit_date = optional_text(line, "commit_date");
-  const json& tcc = object_of(line, "tcc");
+  const Json& tcc = object_of(line, "tcc");
   run.version = text(tcc, "version");
   run.tcc_commit = optional_text(tcc, "commit");
   if (!member(line, "device").is_null()) {
-    const json& device = object_of(line, "device");
+    const Json& device = object_of(line, "device");
     run.device = text(device, "name");
     run.description = text(device, "description");
     run.vendor = text(device, "vendor");
@@ -147,7 +146,7 @@ TrackedRun header_of(const json& line) {
   return run;
 }
 
-Measured measured_of(const json& value) {
+Measured measured_of(const Json& value) {
   if (!value.is_object()) fail_input("a quantity is no object");
   Measured result;
   result.value = result.low = result.high = number(value, "value");
@@ -157,15 +156,15 @@ Measured measured_of(const json& value) {
   return result;
 }
 
-std::optional<autotune::Clocks> clocks_of(const json& object, const char* key) {
+std::optional<autotune::Clocks> clocks_of(const Json& object, const char* key) {
   if (!object.contains(key)) return std::nullopt;
-  const json& clocks = object_of(object, key);
+  const Json& clocks = object_of(object, key);
   return autotune::Clocks{number(clocks, "sm_mhz"), number(clocks, "memory_mhz"),
                           text(clocks, "throttle"),
                           clocks.contains("power_watts") ? number(clocks, "power_watts") : 0};
 }
 
-TrackedCase case_of(const json& line) {
+TrackedCase case_of(const Json& line) {
   TrackedCase one;
   one.name = text(line, "case");
   one.kind = text(line, "kind");
@@ -179,7 +178,7 @@ TrackedCase case_of(const json& line) {
     if (name(each) == status) one.status = each, known = true;
   if (!known) fail_input("'status' cannot be '", status, "'");
   one.reason = optional_text(line, "reason");
-  const json& cached = member(line, "from_cache");
+  const Json& cached = member(line, "from_cache");
   if (!cached.is_boolean()) fail_input("'from_cache' is neither true nor false");
   one.from_cache = cached.get<bool>();
   for (const auto& [key, value] : object_of(line, "quantities").items())
@@ -188,26 +187,26 @@ TrackedCase case_of(const json& line) {
     for (const auto& [key, value] : object_of(line, "budget").items())
       one.budget[key] = number_of(value, "budget");
   if (line.contains("clocks")) {
-    const json& clocks = object_of(line, "clocks");
+    const Json& clocks = object_of(line, "clocks");
     one.before = clocks_of(clocks, "before");
     one.after = clocks_of(clocks, "after");
   }
   return one;
 }
 
-std::vector<std::vector<double>> samples_of(const json& line) {
+std::vector<std::vector<double>> samples_of(const Json& line) {
   std::vector<std::vector<double>> blocks;
   size_t all = 0;
-  for (const json& block : list(line, "blocks")) {
+  for (const Json& block : list(line, "blocks")) {
     if (!block.is_array() || (all += block.size()) > kMostSamplesRead)
       fail_input("'blocks' are no lists of samples");
     std::vector<double>& samples = blocks.emplace_back();
-    for (const json& sample : block) samples.push_back(number_of(sample, "blocks"));
+    for (const Json& sample : block) samples.push_back(number_of(sample, "blocks"));
   }
   return blocks;
 }
 
-TrackedKernel kernel_of(const json& object) {
+TrackedKernel kernel_of(const Json& object) {
   if (!object.is_object()) fail_input("a kernel is no object");
   TrackedKernel kernel;
   kernel.region = text(object, "region");
@@ -230,22 +229,22 @@ TrackedKernel kernel_of(const json& object) {
   return kernel;
 }
 
-std::string name_of_details(const json& object) {
+std::string name_of_details(const Json& object) {
   for (const char* key : {"samples", "kernels"})
     if (object.contains(key)) return text(object, key);
   fail_input("neither a case, nor accepted, nor an end");
 }
 
 // Samples or kernels.
-void take_details(const json& object, TrackedCase& one) {
+void take_details(const Json& object, TrackedCase& one) {
   if (name_of_details(object) != one.name) fail_input("details of another case");
   if (object.contains("samples"))
     one.samples = samples_of(object);
   else
-    for (const json& kernel : list(object, "list")) one.kernels.push_back(kernel_of(kernel));
+    for (const Json& kernel : list(object, "list")) one.kernels.push_back(kernel_of(kernel));
 }
 
-Acceptance acceptance_of(const json& line) {
+Acceptance acceptance_of(const Json& line) {
   return {text(line, "accept"), optional_text(line, "quantity"), text(line, "from"),
           text(line, "note")};
 }
@@ -293,7 +292,7 @@ class RunParser {
     if (!options_.details &&
         (line.starts_with(R"({"samples":)") || line.starts_with(R"({"kernels":)")))
       return true;
-    const json object = parsed(line);
+    const Json object = parsed(line);
     if (object.contains("case"))
       add(case_of(object));
     else if (object.contains("accept"))
@@ -308,7 +307,7 @@ class RunParser {
   void add(TrackedCase one) {
     if (options_.cases && !options_.cases(one.name)) return;
     if (!names_.insert(one.name).second) fail_input("a second '", one.name.substr(0, 100), "'");
-    if (result_.cases.size() == kMostCases) fail_input("more than ", kMostCases, " cases");
+    if (result_.cases.size() == kMostRunCases) fail_input("more than ", kMostRunCases, " cases");
     result_.cases.push_back(std::move(one));
   }
 
@@ -320,7 +319,7 @@ class RunParser {
   }
 
   // They stand behind their case.
-  void add_details(const json& object) {
+  void add_details(const Json& object) {
     const std::string name = name_of_details(object);
     if (!result_.cases.empty() && result_.cases.back().name == name)
       take_details(object, result_.cases.back());
@@ -364,7 +363,7 @@ TrackedCase parse_case(std::string_view lines) {
   TrackedCase one;
   for (size_t at = 0; at < lines.size();) {
     const size_t end = std::min(lines.find('\n', at), lines.size());
-    const json object = parsed(lines.substr(at, end - at));
+    const Json object = parsed(lines.substr(at, end - at));
     if (object.contains("case"))
       one = case_of(object);
     else

@@ -10,7 +10,8 @@
 namespace tcc::tools {
 namespace {
 
-using nlohmann::json;
+using Verdict = Quantity::Verdict;
+using Json = nlohmann::json;
 
 constexpr int64_t kMaxBytes = int64_t{128} << 20;
 constexpr int kMaxDepth = 16;
@@ -21,7 +22,7 @@ constexpr double kMaxCount = 9007199254740992;  // 2^53
 // A value and the way to it, which is put into words where the value is refused.
 class Node {
  public:
-  Node(const json& value, const std::string& file) : value_(value), file_(file) {}
+  Node(const Json& value, const std::string& file) : value_(value), file_(file) {}
 
   template <class... Parts>
   [[noreturn]] void fail(const Parts&... parts) const {
@@ -87,7 +88,7 @@ class Node {
   }
 
  private:
-  Node(const json& value, const Node& parent, std::string_view key, size_t index)
+  Node(const Json& value, const Node& parent, std::string_view key, size_t index)
       : value_(value), file_(parent.file_), parent_(&parent), key_(key), index_(index) {}
   std::string path() const {
     if (!parent_) return "";
@@ -96,7 +97,7 @@ class Node {
     return before.empty() ? std::string(key_) : str(before, ".", key_);
   }
 
-  const json& value_;
+  const Json& value_;
   const std::string& file_;
   const Node* parent_ = nullptr;
   std::string_view key_;
@@ -126,7 +127,6 @@ track::Effect read_effect(const Node& node) {
 }
 
 Quantity::Verdict read_verdict(const Node& node) {
-  using Verdict = Quantity::Verdict;
   const std::string word = node.text();
   for (const Verdict verdict : {Verdict::same, Verdict::better, Verdict::worse,
                                 Verdict::unmeasurable, Verdict::failed, Verdict::not_judged})
@@ -292,28 +292,28 @@ TrackReport read_document(const Node& node) {
   return report;
 }
 
-json parse(std::string_view text, const std::string& name) {
+Json parse(std::string_view text, const std::string& name) {
   try {
-    return json::parse(text, [&](int depth, json::parse_event_t, json&) {
+    return Json::parse(text, [&](int depth, Json::parse_event_t, Json&) {
       if (depth > kMaxDepth) fail_input(name, ": is nested more than ", kMaxDepth, " deep");
       return true;
     });
-  } catch (const json::parse_error& error) {
+  } catch (const Json::parse_error& error) {
     const size_t end = std::min(error.byte, text.size());
     fail_input(name, ":", 1 + std::count(text.begin(), text.begin() + std::ptrdiff_t(end), '\n'),
                ": is not JSON: ", error.what());
-  } catch (const json::exception& error) { fail_input(name, ": is not JSON: ", error.what()); }
+  } catch (const Json::exception& error) { fail_input(name, ": is not JSON: ", error.what()); }
 }
 
 }  // namespace
 
 TrackReport parse_report(std::string_view text, const std::string& name) {
-  const json document = parse(text, name);
+  const Json document = parse(text, name);
   return read_document(Node(document, name));
 }
 
 std::vector<TrackReport> parse_reports(std::string_view text, const std::string& name) {
-  const json document = parse(text, name);
+  const Json document = parse(text, name);
   const Node node(document, name);
   if (document.is_array()) return node.list<TrackReport>(read_document);
   return {read_document(node)};

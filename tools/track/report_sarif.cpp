@@ -18,7 +18,7 @@ constexpr size_t kLongestSarifText = 1000;  // bytes
 constexpr size_t kMaxResults = 5000;        // of a run: what GitHub shows
 
 // "slower", "more-launches", "failed", "over-budget".
-std::string rule_of(const Quantity& quantity, Standing standing) {
+std::string sarif_rule(const Quantity& quantity, Standing standing) {
   if (standing == Standing::failed) return "failed";
   if (standing == Standing::over_budget) return "over-budget";
   if (quantity.name == "time") return "slower";
@@ -68,7 +68,7 @@ std::string message(const Result& result) {
 std::vector<Result> results_of(const TrackReport& report) {
   std::vector<Result> results;
   const auto add = [&](const ReportedCase& one, const Quantity& quantity, Standing standing) {
-    Result result{&one, &quantity, rule_of(quantity, standing), ""};
+    Result result{&one, &quantity, sarif_rule(quantity, standing), ""};
     result.message = message(result);
     results.push_back(std::move(result));
   };

@@ -12,6 +12,7 @@
 namespace tcc::tools {
 namespace {
 
+using Verdict = Quantity::Verdict;
 std::string formatted(const char* format, double value) {
   char text[64];
   std::snprintf(text, sizeof text, format, value);
@@ -38,7 +39,6 @@ std::string_view name(Standing standing) {
 }
 
 Standing standing(const Quantity& quantity) {
-  using Verdict = Quantity::Verdict;
   if (quantity.verdict == Verdict::failed) return Standing::failed;
   if (quantity.over_budget) return Standing::over_budget;
   switch (quantity.verdict) {

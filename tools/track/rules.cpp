@@ -10,6 +10,7 @@
 namespace tcc::tools {
 namespace {
 
+using Verdict = Quantity::Verdict;
 using Kind = Rule::Kind;
 
 // Errors below it are rounding, whatever they are relative to each other.
@@ -59,7 +60,6 @@ Rule rule_of(std::string_view quantity, std::string_view counter) {
 }
 
 Quantity::Verdict judged(const Rule& rule, double base, double head) {
-  using Verdict = Quantity::Verdict;
   TCC_CHECK(rule.kind != Kind::noisy, rule.quantity, " is noisy");
   if (rule.kind == Kind::exact)
     return head == base ? Verdict::same : head > base ? Verdict::worse : Verdict::better;

@@ -10,8 +10,7 @@
 namespace tcc::tools {
 namespace {
 
-constexpr int kSchema = 1;
-constexpr size_t kMostName = 200;
+constexpr size_t kMostRunName = 200;
 
 void texts(JsonWriter& json, const char* key, const std::vector<std::string>& list) {
   json.key(key).begin_array();
@@ -109,15 +108,15 @@ std::string new_run_name(const TrackedRun& run) {
 }
 
 bool is_run_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMostName && name.front() != '.' && name.front() != '-' &&
-         std::all_of(name.begin(), name.end(), [](char c) {
+  return !name.empty() && name.size() <= kMostRunName && name.front() != '.' &&
+         name.front() != '-' && std::all_of(name.begin(), name.end(), [](char c) {
            return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
          });
 }
 
 std::string header_line(const TrackedRun& run) {
   JsonWriter json;
-  json.begin_object().member("tcc_track_run", kSchema).member("date", run.date);
+  json.begin_object().member("tcc_track_run", kRunSchema).member("date", run.date);
   json.member("host", run.host);
   text_or_null(json, "commit", run.commit);
   text_or_null(json, "commit_date", run.commit_date);

@@ -33,6 +33,8 @@ struct TrackedRun {
   std::string machine() const;
 };
 
+constexpr int kRunSchema = 1;
+
 struct Measured {
   double value = 0, low = 0, high = 0;  // the 95 % interval; both equal to the value without one
   std::string rule = {};                // of a counter: "more", "less" or "exact"; else ""

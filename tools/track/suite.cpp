@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kMostBytes = 1 << 20;
-constexpr size_t kMostCases = 10000;
+constexpr size_t kMostSuiteCases = 10000;
 
 std::map<std::string, int64_t> dims_of(const yaml::Item& item) {
   std::map<std::string, int64_t> dims;
@@ -57,9 +57,9 @@ void read_budget(const yaml::Item& item, TrackCase& one) {
   }
 }
 
-class Reader {
+class SuiteReader {
  public:
-  explicit Reader(const fs::path& file)
+  explicit SuiteReader(const fs::path& file)
       : file_(file.string()),
         folder_(file.parent_path()),
         root_(yaml::parse_document(read_file(file, kMostBytes), file_)) {}
@@ -167,7 +167,8 @@ class Reader {
     one.name = item.has("name") ? item.at("name").text() : name_of(one);
     if (!names_.insert(one.name).second)
       item.fail(str("a second case '", one.name, "': give one of them a name"));
-    if (names_.size() > kMostCases) item.fail(str("a suite has at most ", kMostCases, " cases"));
+    if (names_.size() > kMostSuiteCases)
+      item.fail(str("a suite has at most ", kMostSuiteCases, " cases"));
     cases_.push_back(std::move(one));
   }
 
@@ -189,7 +190,7 @@ std::string_view name(TrackCase::Kind kind) {
   return "";
 }
 
-std::vector<TrackCase> read_suite(const fs::path& file) { return Reader(file).run(); }
+std::vector<TrackCase> read_suite(const fs::path& file) { return SuiteReader(file).run(); }
 
 std::vector<TrackCase> read_suites(const std::vector<std::string>& files,
                                    const std::vector<std::string>& filters) {

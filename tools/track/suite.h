@@ -10,6 +10,9 @@
 
 namespace tcc::tools {
 
+constexpr double kSampleSeconds = 0.4e-3;  // of one measurement at least: timers have steps
+constexpr int kMostReplays = 1000;         // in it
+
 struct TrackCase {
   enum class Kind : uint8_t { graph, kernel, command };
   std::string name;  // "softmax M=8192 N=8192 bf16": what its history is kept under

@@ -18,8 +18,9 @@
 namespace tcc::tools {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 using autotune::WorkerProcess;
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr double kListenSeconds = 0.1;  // between looks for an interrupt
 
@@ -35,19 +36,19 @@ std::unique_ptr<Served> served(const std::string& kind, const std::string& setup
 int serve_worker(const std::string& kind, const std::string& setup) {
   const int output = autotune::begin_worker();
   std::unique_ptr<Served> one;
-  const json hello = autotune::reply_or_error([&] {
+  const Json hello = autotune::reply_or_error([&] {
     one = served(kind, setup);
     return one->hello();
   });
   if (!autotune::write_frame(output, hello) || hello.contains("error")) return 1;
-  while (const std::optional<json> request = autotune::read_frame(STDIN_FILENO))
+  while (const std::optional<Json> request = autotune::read_frame(STDIN_FILENO))
     if (!autotune::write_frame(output,
                                autotune::reply_or_error([&] { return one->answer(*request); })))
       return 1;
   return 0;
 }
 
-Error error_from(const json& error) {
+Error error_from(const Json& error) {
   return {static_cast<ErrorKind>(error.at("kind").get<int>()),
           error.at("message").get<std::string>()};
 }
@@ -55,18 +56,17 @@ Error error_from(const json& error) {
 Worker::Worker(const std::string& kind, const std::string& setup, double limit)
     : process_(std::make_unique<WorkerProcess>(
           std::vector<std::string>{"/proc/self/exe", "--worker", kind, setup})) {
-  hello_ = std::make_unique<json>(ask(nullptr, limit));
+  hello_ = std::make_unique<Json>(ask(nullptr, limit));
 }
 
 Worker::~Worker() = default;
 
-json Worker::ask(const json& request, double limit) {
-  using Clock = std::chrono::steady_clock;
+Json Worker::ask(const Json& request, double limit) {
   TCC_CHECK(process_, "a worker is asked that is gone");
   std::unique_ptr<WorkerProcess> process = std::move(process_);
   const auto deadline = Clock::now() + std::chrono::duration<double>(limit);
   const auto left = [&] { return std::chrono::duration<double>(deadline - Clock::now()).count(); };
-  json reply;
+  Json reply;
   auto outcome = process->exchange(request, std::min(limit, kListenSeconds), reply);
   while (outcome == WorkerProcess::Outcome::timed_out && left() > 0) {
     if (OnInterrupt::came()) throw Cancelled();

@@ -31,7 +31,7 @@ constexpr Column kTable[kColumns] = {
     {"gain", 6, 8},           {"roofline", 8, 5},      {"status", 20, 3, false},
 };
 
-std::string percent(double share) { return str(static_cast<int>(100 * share), "%"); }
+std::string percent_text(double share) { return str(static_cast<int>(100 * share), "%"); }
 
 double cost(const autotune::LoggedTrial& trial) {
   return trial.effort == autotune::Effort::quick ? autotune::SearchProblem().quick_cost : 1;
@@ -133,7 +133,7 @@ std::string LiveTable::bar_line(double elapsed, size_t columns) const {
     left = left < 0 ? budget_left : std::min(left, budget_left);
   }
   if (finished_ == setup_.kernels) share = 1, left = 0;
-  std::string text = str(" ", percent(share), "  ", finished_, "/",
+  std::string text = str(" ", percent_text(share), "  ", finished_, "/",
                          counted(setup_.kernels, "kernel"), "  ", format_clock(elapsed));
   if (left >= 0) text += "  ETA " + format_clock(left);
   const size_t room = columns > text.size() + 12 ? columns - text.size() - 4 : 8;
@@ -191,7 +191,7 @@ std::vector<std::string> LiveTable::frame(TerminalSize size, double elapsed) con
       const double share = row->expected > 0 ? std::min(row->cost / row->expected, 1.0) : 0;
       lines.push_back(table_line(
           row->name,
-          {row->output, row->device, percent(row->finished ? 1 : share),
+          {row->output, row->device, percent_text(row->finished ? 1 : share),
            std::to_string(row->trials), time_text(row->today_seconds), time_text(row->best_seconds),
            gain_text(row->gain), share_text(row->roofline), row->status},
           shown, width));

@@ -40,7 +40,7 @@ std::string today_text(const KernelResult& kernel) {
              : str(time, " (", sched::name(kernel.today.tier), ")");
 }
 
-std::string kernel_table(const TuneResult& result) {
+std::string tuned_kernel_table(const TuneResult& result) {
   std::vector<std::vector<std::string>> rows;
   for (const KernelResult& kernel : result.kernels) {
     if (kernel.best_seconds <= 0) continue;
@@ -144,7 +144,7 @@ double compile_utilization(const TuneResult& result) {
 }
 
 std::string summary_text(const TuneResult& result, const std::vector<Batch>& batches) {
-  std::string text = kernel_table(result);
+  std::string text = tuned_kernel_table(result);
   for (const Batch& batch : batches) {
     const Total sum = total(result, batch);
     if (sum.best_seconds <= 0) continue;

@@ -35,6 +35,7 @@
 namespace tcc::tools {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 using autotune::TuneResult;
 
@@ -210,7 +211,6 @@ class Sweep {
 
   // The kernels of every plan on the way are tuned like those of any sweep.
   int compare_plans(const fs::path& folder) {
-    using Clock = std::chrono::steady_clock;
     catch_signals();
     tune_.warn = log_tuning_warning;
     autotune::PlanSearchOptions search;

@@ -9,6 +9,8 @@
 
 namespace tcc::onnx {
 
+constexpr std::string_view kMicrosoft = "com.microsoft";  // the domain of ONNX Runtime's operators
+
 // Imports an operator of one operand and no attributes as the op of the same meaning.
 template <const char* op>
 Results unary(OpNode& n) {

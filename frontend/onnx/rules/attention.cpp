@@ -223,7 +223,6 @@ Results rotary_embedding(OpNode& n) {
   return {is_flat ? merge_heads(n, y) : y};
 }
 
-constexpr std::string_view kMicrosoft = "com.microsoft";
 constexpr Rule kAttentionRules[] = {
     {"Attention", attention, kMicrosoft},
     {"GroupQueryAttention", group_query_attention, kMicrosoft},

@@ -13,7 +13,7 @@ namespace tcc::onnx {
 namespace {
 
 constexpr int64_t kMaxTrips = 10000;
-constexpr int kMaxRank = 16;
+constexpr int kMaxTypedRank = 16;
 
 // Both branches and a choice between their results, which must be alike: a kernel computes what it
 // computes whatever the data is.
@@ -64,7 +64,7 @@ Value* stacked(OpNode& n, const std::vector<Value*>& slices, int64_t axis,
   if (!slices.empty())
     return n.b.op("stack", slices, {{"dim", n.axis(axis, slices[0]->rank() + 1)}});
   const auto& tensor = declared.type().tensor_type();
-  const bool is_typed = tensor.has_shape() && tensor.shape().dim_size() <= kMaxRank &&
+  const bool is_typed = tensor.has_shape() && tensor.shape().dim_size() <= kMaxTypedRank &&
                         std::ranges::all_of(tensor.shape().dim(), [](const auto& dim) {
                           return dim.has_dim_value() && dim.dim_value() >= 0;
                         });

@@ -151,7 +151,7 @@ Steps by_steps(OpNode& n, const Attention& a, double softcap, int64_t mode, bool
 }
 
 // (Q, K, V, mask, past key, past value, lengths) -> (Y, present key, present value, scores)
-Results attention(OpNode& n) {
+Results standard_attention(OpNode& n) {
   Attention a{n.in(0), n.in(1), n.in(2)};
   Value *past_key = n.maybe(4), *past_value = n.maybe(5), *lengths = n.maybe(6);
   n.require(!past_key == !past_value, "past_key and past_value must both be there");
@@ -199,7 +199,7 @@ Results attention(OpNode& n) {
 }
 
 // (x, cos, sin, positions): without positions, cos and sin are those of every token.
-Results rotary_embedding(OpNode& n) {
+Results standard_rotary_embedding(OpNode& n) {
   Value *x = n.in(0), *cos = n.in(1), *sin = n.in(2), *ids = n.maybe(3);
   n.require(x->rank() == 3 || x->rank() == 4, "X must have 3 or 4 dims");
   const bool is_flat = x->rank() == 3;
@@ -219,8 +219,8 @@ Results rotary_embedding(OpNode& n) {
   return {is_flat ? merge_heads(n, y) : y};
 }
 
-constexpr Rule kOnnxAttentionRules[] = {{"Attention", attention},
-                                        {"RotaryEmbedding", rotary_embedding}};
+constexpr Rule kOnnxAttentionRules[] = {{"Attention", standard_attention},
+                                        {"RotaryEmbedding", standard_rotary_embedding}};
 
 }  // namespace
 

@@ -21,7 +21,7 @@ Results quantized_as(OpNode& n, Value* x, size_t k, DType dtype) {
 }
 
 template <const char* op>
-Results binary(OpNode& n) {
+Results quantized_binary(OpNode& n) {
   Value* result = n.b.op(op, {numbers_at(n, 0), numbers_at(n, 3)});
   return quantized_as(n, result, 6, n.in(0)->dtype());
 }
@@ -30,14 +30,14 @@ Results sigmoid(OpNode& n) {
   return quantized_as(n, n.b.unary("sigmoid", numbers_at(n, 0)), 3, n.in(0)->dtype());
 }
 
-Results leaky_relu(OpNode& n) {
+Results quantized_leaky_relu(OpNode& n) {
   Value* result =
       n.b.op("leaky_relu", {numbers_at(n, 0)}, {{"negative_slope", n.number("alpha", 0.01)}});
   return quantized_as(n, result, 3, n.in(0)->dtype());
 }
 
 // `opset` is that of the Softmax that was quantised.
-Results softmax(OpNode& n) {
+Results quantized_softmax(OpNode& n) {
   Value* x = numbers_at(n, 0);
   const int64_t opset = n.integer("opset", 13);
   const int64_t axis = n.axis(n.integer("axis", -1), x->rank());
@@ -45,7 +45,7 @@ Results softmax(OpNode& n) {
 }
 
 // (scale, zero point) of the result, then three operands of each part.
-Results concat(OpNode& n) {
+Results quantized_concat(OpNode& n) {
   n.require(n.num_inputs() >= 5 && n.num_inputs() % 3 == 2,
             "takes a scale, a zero point, and three operands of each part");
   std::vector<Value*> parts;
@@ -55,7 +55,7 @@ Results concat(OpNode& n) {
 }
 
 // (condition, x, scale, zero, y, scale, zero, scale, zero)
-Results where(OpNode& n) {
+Results quantized_where(OpNode& n) {
   Value* result = n.b.op("where", {n.in(0), numbers_at(n, 1), numbers_at(n, 4)});
   return quantized_as(n, result, 7, n.in(1)->dtype());
 }
@@ -103,7 +103,7 @@ Value* scaled_sum(OpNode& n, Value* sum, Value* scale_a, Value* scale_b, Value* 
 
 // (a, scale, zero, b, scale, zero, c, scale, zero): alpha * a b + c, where c has the scale of the
 // product; numbers without the last two.
-Results gemm(OpNode& n) {
+Results quantized_gemm(OpNode& n) {
   Value *a = n.in(0), *b = n.in(3), *c = n.maybe(6), *zero_b = n.maybe(5), *scale_b = n.in(4);
   n.require(a->rank() == 2 && b->rank() == 2, "A and B must be matrices");
   if (n.flag("transA", false)) a = n.b.transpose(a, 0, 1);
@@ -139,22 +139,21 @@ Results quantized_attention(OpNode& n) {
   return attention_of_projection(n, projected, n.maybe(5), n.maybe(8), nullptr);
 }
 
-constexpr char kAdd[] = "add", kMul[] = "mul";
-constexpr std::string_view kMicrosoft = "com.microsoft";
+constexpr char kQuantizedAdd[] = "add", kQuantizedMul[] = "mul";
 constexpr Rule kQlinearRules[] = {
     {"DynamicQuantizeMatMul", dynamic_matmul, kMicrosoft},
     {"MatMulIntegerToFloat", matmul_to_float, kMicrosoft},
     {"QAttention", quantized_attention, kMicrosoft},
-    {"QGemm", gemm, kMicrosoft},
-    {"QLinearAdd", binary<kAdd>, kMicrosoft},
+    {"QGemm", quantized_gemm, kMicrosoft},
+    {"QLinearAdd", quantized_binary<kQuantizedAdd>, kMicrosoft},
     {"QLinearAveragePool", quantized_average_pool, kMicrosoft},
-    {"QLinearConcat", concat, kMicrosoft},
+    {"QLinearConcat", quantized_concat, kMicrosoft},
     {"QLinearGlobalAveragePool", global_average_pool, kMicrosoft},
-    {"QLinearLeakyRelu", leaky_relu, kMicrosoft},
-    {"QLinearMul", binary<kMul>, kMicrosoft},
+    {"QLinearLeakyRelu", quantized_leaky_relu, kMicrosoft},
+    {"QLinearMul", quantized_binary<kQuantizedMul>, kMicrosoft},
     {"QLinearSigmoid", sigmoid, kMicrosoft},
-    {"QLinearSoftmax", softmax, kMicrosoft},
-    {"QLinearWhere", where, kMicrosoft},
+    {"QLinearSoftmax", quantized_softmax, kMicrosoft},
+    {"QLinearWhere", quantized_where, kMicrosoft},
 };
 
 }  // namespace

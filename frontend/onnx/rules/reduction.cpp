@@ -76,7 +76,7 @@ Results extremum(OpNode& n) {
   return {n.b.cast(reduce(n, op, wide, axes), DType::boolean)};
 }
 
-Results mean(OpNode& n) {
+Results reduce_mean(OpNode& n) {
   Value* x = n.in(0);
   const Axes axes = reduced_axes(n, 18);
   Value* wide = is_float(x->dtype()) ? x : n.b.cast(x, DType::f64);
@@ -134,7 +134,7 @@ constexpr Rule kReductionRules[] = {
     {"ReduceLogSum", composed<Before::nothing, After::logarithm>},
     {"ReduceLogSumExp", log_sum_exp},
     {"ReduceMax", extremum<kMax>},
-    {"ReduceMean", mean},
+    {"ReduceMean", reduce_mean},
     {"ReduceMin", extremum<kMin>},
     {"ReduceProd", simple<kProd, 18>},
     {"ReduceSum", simple<kSum, 13>},

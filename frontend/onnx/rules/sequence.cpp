@@ -53,7 +53,7 @@ Results erase(OpNode& n) {
 
 Results length(OpNode& n) { return {scalar(n, static_cast<int64_t>(n.list(0)->size()))}; }
 
-Results concat(OpNode& n) {
+Results concat_sequence(OpNode& n) {
   const List list = n.list(0);
   n.require(!list->empty(), "the sequence is empty");
   const bool stacks = n.flag("new_axis", false);
@@ -62,7 +62,7 @@ Results concat(OpNode& n) {
   return {n.b.op(stacks ? "stack" : "cat", *list, {{"dim", axis}})};
 }
 
-Results split(OpNode& n) {
+Results split_to_sequence(OpNode& n) {
   Value* x = n.in(0);
   const int64_t axis = n.axis(n.integer("axis", 0), x->rank());
   const SymInt& extent = x->shape()[static_cast<size_t>(axis)];
@@ -144,7 +144,7 @@ Results get_element(OpNode& n) {
 }
 
 constexpr Rule kSequenceRules[] = {
-    {"ConcatFromSequence", concat},
+    {"ConcatFromSequence", concat_sequence},
     {"Optional", optional},
     {"OptionalGetElement", get_element},
     {"OptionalHasElement", has_element},
@@ -155,7 +155,7 @@ constexpr Rule kSequenceRules[] = {
     {"SequenceInsert", insert},
     {"SequenceLength", length},
     {"SequenceMap", map},
-    {"SplitToSequence", split},
+    {"SplitToSequence", split_to_sequence},
 };
 
 }  // namespace
