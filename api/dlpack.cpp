@@ -56,9 +56,9 @@ DLDevice device_named(const std::string& name) {
   if (name == "null") return {cpu, 0};
   constexpr std::string_view kind = "cuda:";
   std::int32_t number = 0;
+  const char* const end = name.data() + name.size();
   if (!name.starts_with(kind) ||
-      std::from_chars(name.data() + kind.size(), name.data() + name.size(), number).ec !=
-          std::errc())
+      std::from_chars(name.data() + kind.size(), end, number) != std::from_chars_result{end, {}})
     fail_input(name.empty() ? "a tensor of no device" : name,
                ": DLPack defines handles of CUDA's memory and of the host's alone");
   return {cuda, number};

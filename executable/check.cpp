@@ -39,7 +39,7 @@ void check_kernel(const KernelBinary& kernel) {
     if (!std::has_single_bit(static_cast<unsigned>(alignment)))
       fail_input("an alignment of ", alignment, " bytes");
   }
-  for (const uint32_t threads : kernel.block) within("a workgroup's side", threads, 0, 1 << 16);
+  for (const uint32_t threads : kernel.block) within("a workgroup's side", threads, 1, 1 << 16);
 }
 
 // Types that the copy engine moves; f8 and integers as bytes.
@@ -165,7 +165,8 @@ class Checker {
     within("a dim's largest size", range.most, range.least, ir::kMostSize);
     if (range.least % range.multiple != 0)
       fail_input("a dim's least size is ", range.least, ", no multiple of ", range.multiple);
-    if (!symbols_.insert(dim.symbol()).second) fail_input("two dims '", dim.name, "'");
+    symbols_.insert(dim.symbol());
+    if (!dims_.insert(dim.name).second) fail_input("two dims '", dim.name, "'");
   }
 
   void check_buffer(size_t i) const {
@@ -276,7 +277,7 @@ class Checker {
   }
 
   const Executable& e_;
-  std::set<std::string, std::less<>> symbols_;
+  std::set<std::string, std::less<>> dims_, symbols_;
   std::vector<int> owners_;  // by buffer
   std::set<int> states_;     // buffers
 };
@@ -341,9 +342,8 @@ class RangeChecker {
     }
     for (const TensorMap& map : launch.maps) {
       // Where sizes make a dim 0, nothing is read through the map.
-      if (std::ranges::any_of(map.dims, [&](const SymInt& dim) {
-            return !dim.is_const() && sizes_.of(dim) == 0;
-          }))
+      if (std::ranges::any_of(
+              map.dims, [&](const SymInt& dim) { return !dim.is_const() && sizes_.of(dim) == 0; }))
         continue;
       const TensorMap numbers = sizes_.of(map);
       const int64_t viewed = check_numbers(numbers);

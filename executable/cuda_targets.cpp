@@ -55,6 +55,7 @@ Target target_of(const Architecture& architecture, bool own) {
   target.flops_matrix = architecture.flops_matrix;
   target.matrix_units = cuda_matrix_units(architecture.number, own);
   target.overlapping_launches = cuda_overlapping_launches(architecture.number);
+  target.box_copies = cuda_box_copies(architecture.number, own);
   target.max_cluster = cuda_max_cluster(architecture.number);
   target.cooperative_launches = true;
   return target;
@@ -115,6 +116,8 @@ std::vector<MatrixUnit> cuda_matrix_units(int architecture, bool own) {
 }
 
 bool cuda_overlapping_launches(int architecture) { return architecture >= 90; }
+// The device sources that use them are for sm_90a.
+bool cuda_box_copies(int architecture, bool own) { return architecture == 90 && own; }
 
 int cuda_max_cluster(int architecture) {
   // Eight is what every device with clusters runs; GeForce chips (12.x) are left out.

@@ -30,6 +30,7 @@ void cuda_unit_facts(Target& target, int architecture);
 
 // Whether an architecture can wait in a kernel for the launch before it (griddepcontrol).
 bool cuda_overlapping_launches(int architecture);
+bool cuda_box_copies(int architecture, bool own);
 
 // The workgroups of a cluster, at most; 1: there are no clusters.
 int cuda_max_cluster(int architecture);

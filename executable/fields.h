@@ -85,6 +85,7 @@ void fields(A& a, Target& x) {
   all(a, x.indexed_registers, x.serial_workgroups, x.wide_accesses, x.full_workgroup);
   all(a, x.busy_threads, x.max_loop_iterations, x.declared_shared_bytes, x.is_cpu);
   all(a, x.fixed_subgroups);
+  since(10, a, x.load_registers, x.box_copies);
 }
 
 template <class A>

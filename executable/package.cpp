@@ -216,6 +216,9 @@ class ManifestReader {
   void read_part() {
     expect(3);
     if (contents_.parts.size() == kMostSections) fail("too many parts");
+    if (std::ranges::find(contents_.parts, values_[0], &Package::Part::target) !=
+        contents_.parts.end())
+      fail("has two parts for ", printable(values_[0]));
     contents_.parts.push_back({std::string(values_[0]), number(values_[1]), hash(values_[2])});
   }
 

@@ -91,6 +91,8 @@ struct TargetFeature {
 };
 
 constexpr TargetFeature kTargetFeatures[] = {
+    {"box_copies", [](const Target& t) { return t.box_copies; },
+     [](Target& t) { t.box_copies = false; }},
     {"byte_products", [](const Target& t) { return t.byte_products; },
      [](Target& t) { t.byte_products = false; }},
     {"clusters", [](const Target& t) { return t.max_cluster > 1; },

@@ -26,6 +26,7 @@ struct SwitchedOff {
 
   // "switched off by quirk FILE:LINE: REASON"
   std::string text() const { return "switched off by quirk " + source + ": " + reason; }
+  friend bool operator==(const SwitchedOff&, const SwitchedOff&) = default;
 };
 
 }  // namespace tcc::exec

@@ -31,6 +31,7 @@ struct FloatControls {
       0;  // zeros keep their signs, infinities and NaN stay (SignedZeroInfNanPreserve)
   int keep_denormals = 0;  // (DenormPreserve)
   int round_to_even = 0;   // (RoundingModeRTE)
+  friend bool operator==(const FloatControls&, const FloatControls&) = default;
 };
 
 struct Target {
@@ -81,6 +82,9 @@ struct Target {
   // Workgroups of one launch may wait for each other: such a launch begins when all of them run at
   // once. At most one of them on each unit can be counted on.
   bool cooperative_launches = false;
+  // One instruction copies a box of a tensor into shared memory, for several workgroups at once,
+  // and barriers count its bytes (TMA).
+  bool box_copies = false;
   // The products that matrix units compute, those that templates should rather use first.
   std::vector<MatrixUnit> matrix_units;
   // Bytes that the matrix units' asynchronous copies move at once: rows that they read are padded
@@ -133,6 +137,8 @@ struct Target {
   // Names what compiled code depends on, "cuda:sm_90a" or "vulkan:llvmpipe:sg8". It is a part of
   // every cache key.
   std::string id() const;
+
+  friend bool operator==(const Target&, const Target&) = default;
 };
 
 // Sets the facts of a software device: is_cpu, and how its one core per unit runs kernels.

@@ -6,6 +6,9 @@
 #                                  language has cooperative matrices and bfloat16 (docs/decisions/051-newer-compiler.md)
 #   fetch_newer.sh lavapipe DIR    Mesa's software Vulkan with cooperative matrices, and what runs a program through it:
 #                                  DIR/run PROGRAM ARGS... (docs/decisions/052-newer-lavapipe.md)
+#   fetch_newer.sh radv DIR        Mesa's AMD driver, of Debian 12's backports: its compiler works for GPUs that are not
+#                                  there, RDNA 2 (navi21) and 3 (navi31, navi33): DIR/run navi31 PROGRAM ARGS...
+#                                  (docs/decisions/050-compiling-drivers.md)
 #
 # A folder that has the pinned versions already is left as it is; one that has others is replaced.
 #
@@ -15,10 +18,11 @@
 set -euo pipefail
 compiler_pins=(libshaderc-dev=2026.4-1 glslang-dev=16.6.0-1 spirv-tools-dev=2026.4~rc2-1 spirv-headers=)
 lavapipe_pins=(mesa-vulkan-drivers=26.2.6-1 libvulkan1= libstdc++6= libgcc-s1=)
+radv_pins=(mesa-vulkan-drivers=25.0.7-2~bpo12+1 libvulkan1=)
 
-what=${1:?usage: fetch_newer.sh compiler|lavapipe DIR} out=${2:?usage: fetch_newer.sh $1 DIR}
+what=${1:?usage: fetch_newer.sh compiler|lavapipe|radv DIR} out=${2:?usage: fetch_newer.sh $1 DIR}
 die() { echo "fetch_newer.sh: $*" >&2; exit 1; }
-[[ $what = compiler || $what = lavapipe ]] || die "no '$what': compiler or lavapipe"
+[[ $what = compiler || $what = lavapipe || $what = radv ]] || die "no '$what': compiler, lavapipe or radv"
 declare -n pins="${what}_pins"
 [ ! -e "$out/pins" ] || [ "$(cat "$out/pins")" != "${pins[*]}" ] || exit 0  # it is there
 command -v apt-get >/dev/null || die "no apt-get here"
@@ -28,20 +32,26 @@ trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 mkdir -p "$work/lists/partial" "$work/archives/partial"
 
-# The archive and its key are those of the system's own sources.
+# The archive and its key are those of the system's own sources. Packages are taken from the first suite.
 system=$(. /etc/os-release && echo "$ID")
-case $system in
-  debian) suite=sid components=main ;;
-  ubuntu) suite=devel components="main universe" ;;
+case $what-$system in
+  radv-debian) suites=(bookworm-backports bookworm) components=main ;;
+  *-debian) suites=(sid) components=main ;;
+  *-ubuntu) suites=(devel) components="main universe" ;;
   *) die "neither Debian nor Ubuntu" ;;
 esac
-suite=${TCC_NEWER_SUITE:-$suite}
+if [ $what = radv ]; then  # it runs on the system's C library
+  [ "$(. /etc/os-release && echo "${VERSION_CODENAME:-}")" = bookworm ] || die "radv is for Debian 12 alone"
+else
+  suites=("${TCC_NEWER_SUITE:-${suites[0]}}")
+fi
+suite=${suites[0]}
 keys=/usr/share/keyrings/$system-archive-keyring.gpg
 [ -e "$keys" ] || die "no $keys"
 archive=${TCC_NEWER_ARCHIVE:-$(apt-get indextargets --format '$(REPO_URI) $(COMPONENT)' 'Created-By: Packages' 2>/dev/null |
   awk '$2 == "main" && $1 !~ /security/ {print $1; exit}')}
 [ -n "$archive" ] || die "apt has no sources"
-echo "deb [signed-by=$keys] $archive $suite $components" >"$work/sources.list"
+printf "deb [signed-by=$keys] $archive %s $components\n" "${suites[@]}" >"$work/sources.list"
 options=(-qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null
          -o "Dir::State::lists=$work/lists" -o Dir::State::status=/dev/null -o "Dir::Cache=$work" -o "Dir::Cache::archives=$work/archives"
          -o APT::Sandbox::User=root -o APT::Install-Recommends=0 -o Debug::NoLocking=1
@@ -94,6 +104,19 @@ fetch_lavapipe() {
   ln -s run "$stage/tcc-worker"
   # A relative path would be the reader's: the loader takes it from the folder of this file.
   printf '{"file_format_version": "1.0.0", "ICD": {"library_path": "./lib/libvulkan_lvp.so", "api_version": "1.4.0"}}\n' >"$stage/lvp.json"
+}
+
+fetch_radv() {
+  apt-get "${options[@]}" install --download-only -y -t "$suite" "${wanted[@]}" >/dev/null || die "downloading failed"
+  rm -f "$work"/archives/{libc6,libstdc++6,libgcc-s1,gcc-12-base}_*.deb
+  unpack "$work/archives" "$stage"
+  local usr=$stage/usr driver
+  driver=$(find "$usr/lib" -name libvulkan_radeon.so)
+  [ -n "$driver" ] || die "the package has no RADV"
+  rm -rf "$usr"/{bin,sbin} "$usr"/share/{doc,locale,man} "$stage"/{etc,var}
+  ln -s "$(realpath --relative-to="$stage" "$(dirname "$driver")")" "$stage/libraries"
+  sed 's#"library_path": *"[^"]*"#"library_path": "./libraries/libvulkan_radeon.so"#' "$usr"/share/vulkan/icd.d/radeon_icd*.json >"$stage/radv.json"
+  cp "$(dirname "$0")/run_radv.sh" "$stage/run"
 }
 
 unpack() {  # DEBS FOLDER: prints into $stage/versions what was unpacked

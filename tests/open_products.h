@@ -32,7 +32,9 @@ inline OpenProduct draw_open_product(std::mt19937_64& random) {
   if (rows_open) product.open.emplace_back("M");
   if (batch_open) product.open.emplace_back("B");
   const std::string m = rows_open ? "M" : std::to_string(pick({8, 65, 128})),
-                    batch = batch_open ? "B" : has_batch ? "3" : "1";
+                    batch = batch_open  ? "B"
+                            : has_batch ? "3"
+                                        : "1";
   const auto dims = [](const std::string& a, const std::string& b, const std::string& c) {
     return "[" + a + ", " + b + ", " + c + "]";
   };
@@ -74,9 +76,9 @@ inline OpenProduct draw_open_convolution(std::mt19937_64& random) {
   product.dtype = random() % 2 == 0 ? "f16" : "bf16";
   product.open = {"B"};
   product.text =
-      str("tcc: 1\nname: convolution\ndims: {B: 4}\ninputs:\n  x: {dtype: f32, shape: [B, ", height, ", ", width, ", ", c,
-          "]}\n  w: {dtype: f32, shape: [", o, ", ", c / groups, ", ", kernel, ", ", kernel,
-          "]}\n  bias: {dtype: f32, shape: [", o,
+      str("tcc: 1\nname: convolution\ndims: {B: 4}\ninputs:\n  x: {dtype: f32, shape: [B, ", height,
+          ", ", width, ", ", c, "]}\n  w: {dtype: f32, shape: [", o, ", ", c / groups, ", ", kernel,
+          ", ", kernel, "]}\n  bias: {dtype: f32, shape: [", o,
           ", 1, 1]}\nnodes:\n  - {out: t, op: permute, in: [x], dims: [0, 3, 1, 2]}\n"
           "  - {out: p, op: conv2d, in: [t, w], padding: ",
           pick({0, 1}), ", stride: ", pick({1, 1, 2}), ", groups: ", groups,
@@ -128,15 +130,7 @@ inline void check_open_product(const std::shared_ptr<runtime::Device>& device,
     const std::vector<Tensor> inputs = draw_inputs(typed, {.lo = -1, .hi = 1, .seed = seed});
     runtime::Context context(program, nullptr, sizes);
     const std::vector<Tensor> outputs = context.run(inputs);
-    std::vector<ir::RefTensor> given;
-    for (const Tensor& input : inputs) given.push_back(ir::to_ref(input));
-    const auto ideal = ir::interpret(typed, given, ir::RefMode::ideal);
-    const auto stepwise =
-        ir::interpret(typed, given, ir::RefMode::stepwise, {.observe = {}, .tf32 = product.tf32});
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const ir::Comparison c = ir::compare(ir::to_ref(outputs[i]), ideal[i], stepwise[i]);
-      EXPECT_TRUE(c.pass) << c.reason;
-    }
+    EXPECT_EQ(compare_with_reference(typed, inputs, outputs, {.tf32 = product.tf32}), "");
   }
 }
 

@@ -78,15 +78,7 @@ inline void check_product(const std::shared_ptr<runtime::Device>& device,
   auto program = std::make_shared<const runtime::Program>(device, std::move(executable));
   runtime::Context context(program);
   const std::vector<Tensor> outputs = context.run(inputs);
-  std::vector<ir::RefTensor> given;
-  for (const Tensor& input : inputs) given.push_back(ir::to_ref(input));
-  const auto ideal = ir::interpret(typed, given, ir::RefMode::ideal);
-  const auto stepwise =
-      ir::interpret(typed, given, ir::RefMode::stepwise, {.observe = {}, .tf32 = product.tf32});
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const ir::Comparison c = ir::compare(ir::to_ref(outputs[i]), ideal[i], stepwise[i]);
-    EXPECT_TRUE(c.pass) << c.reason;
-  }
+  EXPECT_EQ(compare_with_reference(typed, inputs, outputs, {.tf32 = product.tf32}), "");
 }
 
 // On a kind of matrix units, or on FMA units (nullptr).

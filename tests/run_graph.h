@@ -13,8 +13,7 @@
 #include "backends/pipeline.h"
 #include "frontend/random_init.h"
 #include "ir/graph.h"
-#include "ir/reference/compare.h"
-#include "ir/reference/interpreter.h"
+#include "ir/reference/check.h"
 #include "runtime/program.h"
 #include "support/error.h"
 
@@ -87,19 +86,14 @@ inline std::vector<Tensor> run_on_device(const ir::Graph& graph, const std::stri
 
 // "" when the outputs are right by the rule of ir/reference/compare.h, else which is not and why.
 inline std::string compare_with_reference(const ir::Graph& graph, std::span<const Tensor> inputs,
-                                          std::span<const Tensor> outputs) {
-  std::vector<ir::RefTensor> given;
-  for (const Tensor& tensor : inputs) given.push_back(ir::to_ref(tensor));
-  const std::vector<ir::RefTensor> ideal = ir::interpret(graph, given, ir::RefMode::ideal);
-  const std::vector<ir::RefTensor> stepwise = ir::interpret(graph, given, ir::RefMode::stepwise);
-  if (outputs.size() != ideal.size())
-    return str(outputs.size(), " outputs instead of ", ideal.size());
+                                          std::span<const Tensor> outputs,
+                                          const ir::CheckOptions& options = {}) {
   std::string text;
-  for (size_t i = 0; i < ideal.size(); ++i) {
-    const ir::Comparison comparison = ir::compare(ir::to_ref(outputs[i]), ideal[i], stepwise[i]);
-    if (!comparison.pass)
-      text += str("output ", graph.output_names[i], ": ", comparison.reason, "\n");
-  }
+  const std::vector<ir::Comparison> all = ir::check_outputs(graph, inputs, outputs, options);
+  for (size_t i = 0; i < all.size(); ++i)
+    if (!all[i].pass)
+      text += str("output ", graph.output_names[i], ": ", all[i].reason, " (noise makes ",
+                  all[i].noise, ")\n");
   return text;
 }
 

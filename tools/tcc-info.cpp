@@ -56,6 +56,7 @@ std::vector<Feature> features(const sched::Target& t) {
       {"matrix_units", !t.matrix_units.empty(), "matrix products are made of FMAs"}};
   if (t.api == sched::Api::cuda) {
     all.push_back({"clusters", t.max_cluster > 1, "a row is reduced by one workgroup"});
+    all.push_back({"box_copies", t.box_copies, "tiles are copied by threads"});
     all.push_back({"overlapping_launches", t.overlapping_launches,
                    "a kernel begins when the one before it has ended"});
     all.push_back({"cooperative_launches", t.cooperative_launches,

@@ -111,16 +111,21 @@ TensorRefs as_tf32(const TensorRefs& inputs, Tensors& storage) {
 
 constexpr int64_t kNoiseGrain = int64_t{1} << 15;
 
-// Multiplies the elements that `applies` names by 1 + u `size`, u uniform in [-1, 1).
+// Calls change(k, u) for each k below n, u uniform in [-1, 1).
+template <class Change>
+void draw_noise(Session& session, int64_t n, const Change& change) {
+  const uint64_t stream = ++session.stream * 0xd1342543de82ef95u;
+  parallel_for(0, n, kNoiseGrain, [&](int64_t first, int64_t last) {
+    for (int64_t k = first; k < last; ++k)
+      change(static_cast<size_t>(k), noise_draw(stream, static_cast<uint64_t>(k)));
+  });
+}
+
+// Multiplies the elements that `applies` names by 1 + u `size`.
 template <class Applies>
 void add_noise(Session& session, RefTensor& tensor, double size, Applies applies) {
-  const uint64_t stream = ++session.stream * 0xd1342543de82ef95u;
-  parallel_for(0, tensor.numel(), kNoiseGrain, [&](int64_t first, int64_t last) {
-    for (int64_t k = first; k < last; ++k) {
-      double& value = tensor.f[static_cast<size_t>(k)];
-      if (std::isfinite(value) && applies(value))
-        value *= 1 + size * noise_draw(stream, static_cast<uint64_t>(k));
-    }
+  draw_noise(session, tensor.numel(), [&](size_t k, double u) {
+    if (std::isfinite(tensor.f[k]) && applies(tensor.f[k])) tensor.f[k] *= 1 + size * u;
   });
 }
 
@@ -142,16 +147,10 @@ TensorRefs with_noisy_terms(Session& session, const Node& node, const TensorRefs
   return read;
 }
 
-// Adds u times the error that the op's function on a device may have, u uniform in [-1, 1).
+// Adds u times the error that the op's function on a device may have.
 void add_function_noise(Session& session, const Node& node, const RefTensor& x, RefTensor& output) {
-  const uint64_t stream = ++session.stream * 0xd1342543de82ef95u;
-  parallel_for(0, output.numel(), kNoiseGrain, [&](int64_t first, int64_t last) {
-    for (int64_t k = first; k < last; ++k) {
-      const auto i = static_cast<size_t>(k);
-      if (std::isfinite(output.f[i]))
-        output.f[i] +=
-            node.op->device_error(node, x.f[i]) * noise_draw(stream, static_cast<uint64_t>(k));
-    }
+  draw_noise(session, output.numel(), [&](size_t k, double u) {
+    if (std::isfinite(output.f[k])) output.f[k] += node.op->device_error(node, x.f[k]) * u;
   });
 }
 

@@ -143,6 +143,7 @@ Properties read_properties(const DriverApi& api, CUdevice device) {
   target.matrix_units = exec::allowed_matrix_units(exec::cuda_matrix_units(architecture, true));
   target.overlapping_launches = exec::cuda_overlapping_launches(architecture) &&
                                 api.cuLaunchKernelEx && reader.cuda_version() >= kOverlapsInGraphs;
+  target.box_copies = exec::cuda_box_copies(architecture, true);
   target.max_cluster = exec::cuda_max_cluster(architecture);
   target.cooperative_launches =
       reader.attribute_or_zero(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0;

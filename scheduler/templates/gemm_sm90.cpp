@@ -483,6 +483,7 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
 class FmaSm90Template : public GemmSm90Template {
  public:
   std::string_view name() const override { return "fma_sm90"; }
+  int version() const override { return 1; }
   int specificity() const override { return 0; }
   std::string_view unit() const override { return ""; }
 
@@ -490,8 +491,7 @@ class FmaSm90Template : public GemmSm90Template {
   std::string_view source() const override { return "gemm_sm90"; }
 
   OrRefusal<ConvGemm> plan(const Region& region, const Target& target) const override {
-    if (!target.has_matrix_unit("wgmma"))
-      return Refusal{"the target has no warpgroups and no bulk copies of tensors", true};
+    if (!target.box_copies) return Refusal{"the target has no bulk copies of tensors", true};
     OrRefusal<ConvGemm> gemm = plan_exact_conv_gemm(region);
     if (!gemm) return gemm.refusal();
     for (const MatrixOperand* x : {&gemm->a, &gemm->b})

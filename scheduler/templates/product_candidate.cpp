@@ -216,7 +216,7 @@ std::vector<LayoutWish> matrix_wishes(const Candidate& product) {
 std::vector<LayoutWish> ProductCandidate::order_wishes() const {
   const ir::Node& anchor = *region().anchor;
   if (anchor.op_name() != "convolution")
-    return target().has_matrix_unit("wgmma") ? matrix_wishes(*this) : std::vector<LayoutWish>{};
+    return target().box_copies ? matrix_wishes(*this) : std::vector<LayoutWish>{};
   // tf32 is f32 that units may read.
   const DType dtype = anchor.inputs[1]->dtype();
   const bool is_read = along_k_alone(dtype) || (dtype == DType::f32 && region().tf32);

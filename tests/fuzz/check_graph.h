@@ -3,12 +3,9 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "ir/reference/check.h"
-#include "support/error.h"
 #include "tests/run_graph.h"
 
 namespace tcc::test {
@@ -24,26 +21,11 @@ inline std::string device() {
   return devices.empty() ? "" : devices.front();
 }
 
-// Names the outputs that are wrong, and why; "" for none.
-inline std::string wrong_outputs(const ir::Graph& graph, std::span<const Tensor> inputs,
-                                 std::span<const Tensor> outputs) {
-  std::string text;
-  const std::vector<ir::Comparison> all = ir::check_outputs(graph, inputs, outputs);
-  for (size_t i = 0; i < all.size(); ++i)
-    if (!all[i].pass)
-      text += str("output ", graph.output_names[i], ": ", all[i].reason, " (noise makes ",
-                  all[i].noise, ")\n");
-  return text;
-}
-
 inline std::string difference_of(const ir::Graph& graph, uint64_t seed,
                                  const backends::CompileOptions& options) {
   DrawOptions draw;
   draw.seed = seed;
-  const std::vector<Tensor> inputs = draw_inputs(graph, draw);
-  try {
-    return wrong_outputs(graph, inputs, run_on_device(graph, device(), inputs, options));
-  } catch (const std::exception& error) { return str("throws: ", error.what()); }
+  return difference(graph, device(), draw_inputs(graph, draw), options);
 }
 
 }  // namespace tcc::test

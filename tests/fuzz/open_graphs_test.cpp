@@ -208,7 +208,7 @@ void check(uint64_t seed, const backends::CompileOptions& asked) {
       draw.seed = seed;
       const std::vector<Tensor> inputs = draw_inputs(bound, draw);
       runtime::Context context(program, nullptr, sizes);
-      EXPECT_EQ(wrong_outputs(bound, inputs, context.run(inputs)), "")
+      EXPECT_EQ(compare_with_reference(bound, inputs, context.run(inputs)), "")
           << "B = " << sizes.at("B") << ", S = " << sizes.at("S");
     }
   } catch (const std::exception& error) { ADD_FAILURE() << "throws: " << error.what(); }

@@ -1,8 +1,8 @@
 // Every template for GPUs that are not here: kernels of the self-test's samples, by random configs,
 // compiled for each profile of configs/targets and held against the validator of SPIR-V. And for
-// AMD's by AMD's compiler, where a driver is there that compiles alone (packaging/fetch_radv.sh):
+// AMD's by AMD's compiler, where a driver is there that compiles alone (packaging/fetch_newer.sh radv):
 //
-//   build/radv/run navi31 build/dev/bin/one_profiles_test
+//   build/newer/radv/run navi31 build/dev/bin/one_profiles_test
 //   TCC_REPORTS=1: lines of a table with the registers, spills, occupancy, code and cycles of the
 //   kernels
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ std::shared_ptr<runtime::Device> compiling_device(std::string& reason) {
     if (device->compiles_alone()) return device;
     reason = "vulkan:0 runs kernels";
   } catch (const Error& error) { reason = error.what(); }
-  reason += ": no driver that compiles alone (packaging/fetch_radv.sh)";
+  reason += ": no driver that compiles alone (packaging/fetch_newer.sh radv)";
   return nullptr;
 }
 

@@ -313,13 +313,7 @@ TEST(WholeOps, AreRightOnADevice) {
       const auto program = std::make_shared<const runtime::Program>(
           device, backends::compile(graph, on(name, device->target()), options));
       runtime::Context context(program);
-      std::vector<ir::RefTensor> given;
-      for (const Tensor& input : inputs) given.push_back(ir::to_ref(input));
-      const auto ideal = ir::interpret(graph, given, ir::RefMode::ideal),
-                 stepwise = ir::interpret(graph, given, ir::RefMode::stepwise);
-      const ir::Comparison result =
-          ir::compare(ir::to_ref(context.run(inputs).at(0)), ideal.at(0), stepwise.at(0));
-      EXPECT_TRUE(result.pass) << name << ": " << result.reason;
+      EXPECT_EQ(test::compare_with_reference(graph, inputs, context.run(inputs)), "") << name;
     }
 }
 
