@@ -73,7 +73,7 @@ void Printer::loop(const SymInt& axis, bool unroll, const sched::Block& body) {
 std::string Printer::loop_head(const SymInt& axis) {
   const std::string& name = names_.of(*axis.as_atom());
   return "for (" + index_type() + " " + name + " = 0; " + name + " < " +
-         index(ir::extent_of(axis)) + "; ++" + name + ") {";
+         index_operand(ir::extent_of(axis)) + "; ++" + name + ") {";
 }
 
 void Printer::statement(const Stmt& stmt) {
@@ -131,19 +131,19 @@ void Printer::statement(const Stmt& stmt) {
     case Stmt::Kind::cluster_wait: line(dialect_.cluster_wait); return;
     case Stmt::Kind::expect_bytes:
       line(fill(dialect_.expect_bytes, {{"exchanges", names_.of(stmt.variable)},
-                                        {"exchange", index(stmt.index)},
+                                        {"exchange", index_operand(stmt.index)},
                                         {"bytes", std::to_string(stmt.count)}}));
       return;
     case Stmt::Kind::send_cluster:
       line(fill(dialect_.send_cluster, {{"exchanges", names_.of(stmt.variable)},
-                                        {"exchange", index(stmt.index)},
+                                        {"exchange", index_operand(stmt.index)},
                                         {"array", names_.of(stmt.variables[1])},
                                         {"value", names_.of(stmt.variables[0])},
                                         {"ranks", std::to_string(stmt.count)}}));
       return;
     case Stmt::Kind::await_bytes:
-      line(fill(dialect_.await_bytes,
-                {{"exchanges", names_.of(stmt.variable)}, {"exchange", index(stmt.index)}}));
+      line(fill(dialect_.await_bytes, {{"exchanges", names_.of(stmt.variable)},
+                                       {"exchange", index_operand(stmt.index)}}));
       return;
     case Stmt::Kind::return_value: {
       std::string value = expression(stmt.value);

@@ -1,5 +1,6 @@
 // Conformance: kernels whose sizes come at run time are compiled once and run on many sizes, within
 // one executable, in this program and in one that links libtcc-runtime alone.
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -35,6 +36,28 @@ constexpr const char* kReduction =
     "    for c < n\n"
     "      sum = (sum + load(b0, (block*32+thread)*n+c))\n"
     "    b1[block*32+thread] = sum\n";
+
+// Counts of five loops, whose ends are expressions of n, by each of 32 threads.
+constexpr const char* kLoops =
+    "kernel loops size n grid 1 workgroup 32\n"
+    "  b0: in f32[n]\n"
+    "  b1: out f32[160]\n"
+    "  var count: f32 = 0.0\n"
+    "  for a < n%8\n"
+    "    count = (count + 1.0)\n"
+    "  b1[thread*5] = count\n"
+    "  for b < n%8+1\n"
+    "    count = (count + 1.0)\n"
+    "  b1[thread*5+1] = count\n"
+    "  for c < (n+7)//8\n"
+    "    count = (count + 1.0)\n"
+    "  b1[thread*5+2] = count\n"
+    "  for d < min(n, 5)\n"
+    "    count = (count + 1.0)\n"
+    "  b1[thread*5+3] = count\n"
+    "  for e < n%6\n"
+    "    count = (count + 1.0)\n"
+    "  b1[thread*5+4] = count\n";
 
 // y = the kernel on x.
 exec::Executable executable_of(const exec::StandaloneKernel& kernel, const exec::Target& target,
@@ -120,6 +143,25 @@ TEST_P(SizedKernelsTest, AReductionRunsOnAnySize) {
   if (most == 0) return;
   EXPECT_ERROR_KIND(Context(program, nullptr, {{"n", most + 1}, {"r", 1}}), ErrorKind::device,
                     "loop iterations");
+}
+
+// The ends of vectors' lines are loops over what a division leaves.
+TEST_P(SizedKernelsTest, LoopsEndWhereTheirExpressionsSay) {
+  const SymInt n = SymInt::symbol("n");
+  const auto program = std::make_shared<const Program>(
+      device, executable_of(compile(kLoops), device->target(), {n}, {160}));
+  for (const int64_t size : {1, 2, 7, 8, 9, 17, 63, 64, 129}) {
+    Context context(program, nullptr, {{"n", size}});
+    const Tensor x = counted({size});
+    const Tensor y = context.run({&x, 1}).at(0);
+    const int64_t counts[] = {size % 8, size % 8 + 1, (size + 7) / 8, std::min<int64_t>(size, 5),
+                              size % 6};
+    for (int64_t thread = 0; runs_kernels() && thread < 32; ++thread) {
+      int64_t count = 0;
+      for (int64_t i = 0; i < 5; ++i)
+        ASSERT_EQ(y.get(thread * 5 + i), count += counts[i]) << size << " " << i;
+    }
+  }
 }
 
 TEST_P(SizedKernelsTest, AFileRunsOnAnySizeWithoutTheCompiler) {
