@@ -98,7 +98,11 @@ inline void check_open_product(const std::shared_ptr<runtime::Device>& device,
   const ir::Graph parsed = parse_yaml_graph(product.text, "product.yaml", ".");
   backends::CompileOptions options;
   const RandomConfigs configs(seed);
-  if (seed % 4 != 0) options.configs = &configs;  // else the defaults
+  const RandomPlan plan(seed / 4);
+  if (seed % 4 != 0) {  // else the defaults
+    options.configs = &configs;
+    options.plan = &plan;
+  }
   options.validate = true;
   // The middle of the range is the usual size.
   const int64_t multiple = product.multiple, most = pick(random, {512, 8192, 1 << 20});

@@ -97,26 +97,11 @@ kernels::Product Gemm::product(bool swapped) const {
   return product;
 }
 
-namespace {
-
-// Why an open sum is not taken: tiles along it come in 16 bytes, and a test on an H200 found sums
-// of other lengths wrong (docs/decisions/026-open-dims.md).
-std::string against_sum(const Region& region, const ContractionPlan& plan) {
-  const SymInt k = plan.k.size();
-  const int64_t multiple = 16 / size_bytes(region.anchor->inputs[0]->dtype());
-  if (k.is_const() || k.known_power_of_two(multiple) >= multiple) return "";
-  return str("sums of ", k, ", which may be no multiple of ", multiple);
-}
-
-}  // namespace
-
 OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
   if (!target.has_matrix_unit(unit)) return Refusal{str("the target has no ", unit, " units")};
   if (is_of_exact_f32(region)) return Refusal{str(unit, " units do not multiply f32")};
   OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();
-  if (std::string reason = against_sum(region, *plan); !reason.empty())
-    return Refusal{std::move(reason)};
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
   if (!bytes && plan->accumulator != DType::f32)
     return Refusal{str(unit, " units do not sum up in ", name(plan->accumulator))};
@@ -149,8 +134,6 @@ OrRefusal<Gemm> plan_exact_gemm(const Region& region) {
   if (!is_of_exact_f32(region)) return Refusal{"it is no product of f32"};
   OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();
-  if (std::string reason = against_sum(region, *plan); !reason.empty())
-    return Refusal{std::move(reason)};
   const int64_t m = plan->m.size().usual(), n = plan->n.size().usual(), k = plan->k.size().usual(),
                 products = usual_products(*plan);
   if (std::max(m, n) < kLeastRows || k < kLeastK || products < kLeastProducts)

@@ -76,9 +76,8 @@ TEST(OpenProducts, AreOnMatrixUnitsOfCuda) {
   expect_on_units(sched::target_by_name("cuda:sm_90a"), "gemm_sm90", binaries);
 }
 
-// Columns and sums of B. Matrix units take a sum whose lines are whole vectors; a sum that may end
-// inside one is left to contraction.
-TEST(OpenProducts, OfColumnsAndWholeSumsAreOnMatrixUnitsOfCuda) {
+// Columns and sums of B, whose lines have the alignment of one element, or of whole vectors.
+TEST(OpenProducts, OfColumnsAndSumsAreOnMatrixUnitsOfCuda) {
   const ir::Graph graph = parse_yaml_graph(
       "tcc: 1\nname: g\ndims: {B: 256}\n"
       "inputs: {q: {dtype: bf16, shape: [B, 64]}, k: {dtype: bf16, shape: [B, 64]},\n"
@@ -104,8 +103,7 @@ TEST(OpenProducts, OfColumnsAndWholeSumsAreOnMatrixUnitsOfCuda) {
         for (const exec::KernelBinary& kernel : executable.kernels)
           used.insert(kernel.template_name);
         using Names = std::multiset<std::string>;
-        EXPECT_EQ(used, whole ? Names({template_name, template_name, template_name})
-                              : Names({template_name, "contraction", "contraction"}));
+        EXPECT_EQ(used, Names({template_name, template_name, template_name}));
         const exec::OpenDim& dim = executable.dims.at(0);
         for (const int64_t count : {0, 1, 7, 125})
           exec::check(executable, {{{dim.symbol(), count}}});
