@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "frontend/graph_file.h"
+#include "ir/reference/compare.h"
+#include "ir/reference/interpreter.h"
 #include "scheduler/template.h"
 #include "tests/random_configs.h"
 #include "tests/run_graph.h"

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "ir/reference/interpreter.h"
 #include "tests/ops/float_rows.h"
 #include "tests/ops/float_tricks.h"
 #include "tests/ops/float_values.h"

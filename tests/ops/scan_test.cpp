@@ -5,6 +5,7 @@
 #include "backends/pipeline.h"
 #include "frontend/random_init.h"
 #include "ir/builder.h"
+#include "ir/reference/interpreter.h"
 #include "runtime/device.h"
 #include "scheduler/split_scan.h"
 #include "scheduler/tuning.h"
