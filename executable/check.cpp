@@ -39,7 +39,7 @@ void check_kernel(const KernelBinary& kernel) {
     if (!std::has_single_bit(static_cast<unsigned>(alignment)))
       fail_input("an alignment of ", alignment, " bytes");
   }
-  for (const uint32_t threads : kernel.block) within("a workgroup's side", threads, 1, 1 << 16);
+  for (const uint32_t threads : kernel.block) within("a workgroup's side", threads, 0, 1 << 16);
 }
 
 // Types that the copy engine moves; f8 and integers as bytes.

@@ -41,8 +41,7 @@ std::vector<std::string> passed_templates(const Candidate& candidate) {
     std::string reason;
     if (!is_asked(*one, candidate.region(), target)) continue;
     if (!target.switched_off.empty()) reason = quirk_against(*one, candidate.region(), target);
-    if (reason.empty() && is_before &&
-        (one->unit().empty() || target.has_matrix_unit(one->unit()))) {
+    if (reason.empty() && is_before && target.has_matrix_unit(one->unit())) {
       const Match match = one->match(candidate.region(), target);
       if (!match && !match.refusal().other_kind)
         reason = str(one->name(), ": ", match.refusal().reason);
