@@ -84,7 +84,7 @@ TEST(Executables, AreRefusedWhereAByteChanged) {
   Bytes older = bytes;
   older[8] = std::byte{1};
   EXPECT_ERROR_KIND(read(older), ErrorKind::bad_input,
-                    str("file: has version 1 of the format; this tcc reads ", kFormatVersion,
+                    str("file: has version 1 of the format; this tcc reads ", format_versions(),
                         ": compile the graph again"));
 }
 
