@@ -9,7 +9,7 @@
 namespace tcc::backends {
 namespace {
 
-// What every text defines, whatever its language.
+// Names that every text defines, whatever its language.
 constexpr std::string_view kWords = "f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 WORKGROUP GRID INDEX";
 
 using Reserved = sched::KernelNames::Reserved;

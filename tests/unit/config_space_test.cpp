@@ -16,7 +16,7 @@ std::vector<int64_t> up_to(int64_t last) {
   return values;
 }
 
-// Of parameters p0, p1 .. with values from 1.
+// A space of parameters p0, p1 .. with values from 1.
 ConfigSpace space_of(size_t parameters, int64_t last, std::function<bool(const Config&)> holds) {
   ConfigSpace space;
   for (size_t p = 0; p < parameters; ++p)

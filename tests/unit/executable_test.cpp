@@ -42,7 +42,7 @@ TEST(Executables, ComeBackAsTheyWereWritten) {
   }
 }
 
-// What scheduling and loading know of a device is written whole; quirks are the loading machine's.
+// Facts of a device that scheduling and loading read are written whole; quirks are the loading machine's.
 TEST(Executables, HaveTheirTarget) {
   Executable executable = sample();
   for (const std::string& name : sched::target_names()) {
