@@ -219,7 +219,7 @@ Found RecordStore::find(const Query& query, std::vector<std::string>* refused) c
 namespace {
 
 std::string doubt(const sched::Candidate& candidate, const sched::Config& config, double allowed) {
-  const double ratio = candidate.estimate(config) / candidate.estimate(candidate.default_config());
+  const double ratio = candidate.estimate(config) / candidate.default_seconds();
   if (!(ratio > allowed)) return "";
   char text[96];
   std::snprintf(text, sizeof text, "it should take %.2f times the default's time, %.2f allowed",

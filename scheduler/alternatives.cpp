@@ -165,7 +165,7 @@ class Comparison {
   // Two launches that move the bytes once are the least that another graph takes.
   bool may_gain(const Candidate& candidate, const Alternative& alternative) const {
     if (alternative.occupied >= alternative.clear) return false;
-    const double whole = candidate.estimate(candidate.default_config());
+    const double whole = candidate.default_seconds();
     const double moved = region_bytes(candidate.region()) / target_.bandwidth;
     const double least = 2 * launch_seconds(target_) +
                          std::max(moved, alternative.occupied * (whole - launch_seconds(target_)));
@@ -264,7 +264,7 @@ class Comparison {
     const OpKind kind = together.front()->op->kind;
     for (const ScheduledRegion& region : partition(*part.graph, target_, options)) {
       const Candidate& candidate = region.candidate();
-      const double one = candidate.estimate(candidate.default_config());
+      const double one = candidate.default_seconds();
       seconds.all += one;
       if (region.region().anchor && region.region().anchor->op->kind == kind) seconds.own += one;
     }

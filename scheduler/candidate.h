@@ -49,6 +49,7 @@ class Candidate {
   // The analytic model of the region's kernels (scheduler/cost.h).
   const CostModel& cost_model() const;
   double estimate(const Config& config) const { return cost_model()(config); }
+  double default_seconds() const { return estimate(default_config()); }
 
   // Other graphs for the result of the anchor, which is the region's only node but for those that
   // cost nothing: where the kernels alone might take much longer than several would. Cost decides.

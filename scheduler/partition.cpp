@@ -372,10 +372,8 @@ class Partitioner {
     const Match &first = groups_.match(groups_.nodes(g)),
                 &second = groups_.match(groups_.nodes(into));
     if (!first || !second) return "";
-    const auto seconds = [](const Candidate& candidate) {
-      return candidate.estimate(candidate.default_config());
-    };
-    const double together = seconds(both), apart = seconds(**first) + seconds(**second);
+    const double together = both.default_seconds(),
+                 apart = (*first)->default_seconds() + (*second)->default_seconds();
     if (together <= apart) return "";
     return str(both.kernel_template().name(), " would take ", std::lround(together * 1e9),
                " ns for both, ", (*second)->kernel_template().name(), " and a kernel before it ",

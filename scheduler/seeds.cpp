@@ -23,7 +23,7 @@ class DefaultSeconds {
   double of(const Candidate& candidate) {
     const auto [entry, is_new] = known_.try_emplace(
         str(candidate.kernel_template().name(), " ", signature(candidate.region())));
-    if (is_new) entry->second = candidate.estimate(candidate.default_config());
+    if (is_new) entry->second = candidate.default_seconds();
     return entry->second;
   }
 

@@ -73,7 +73,7 @@ bool is_asked(const Template& one, const Region& region, const Target& target) {
 }
 
 bool is_faster(const Candidate& a, const Candidate& b) {
-  return a.estimate(a.default_config()) < b.estimate(b.default_config());
+  return a.default_seconds() < b.default_seconds();
 }
 
 std::string why_off(const Candidate& candidate) {

@@ -144,6 +144,7 @@ inline void check_open_products(const std::shared_ptr<runtime::Device>& device, 
   sched::Target target = device->target();
   if (!target.has_matrix_unit(unit)) GTEST_SKIP() << target.id() << " has no " << unit;
   target.matrix_units = exec::units_of_kinds(target.matrix_units, {unit});
+  target.box_copies = target.has_matrix_unit("wgmma");  // fma_sm90 is tested beside it
   int64_t used = 0;
   const int64_t first = number_from("TCC_PRODUCTS_SEED", 1);
   count = number_from("TCC_PRODUCTS_COUNT", count);

@@ -91,6 +91,7 @@ inline void check_products_on(const std::shared_ptr<runtime::Device>& device, co
     target.matrix_units = exec::units_of_kinds(target.matrix_units, {unit});
   else
     target.matrix_units.clear();
+  target.box_copies = target.has_matrix_unit("wgmma");  // fma_sm90 is tested beside it
   for (int64_t seed = first; seed < first + count; ++seed)
     check_product(device, target, static_cast<uint64_t>(seed), draw, look);
 }

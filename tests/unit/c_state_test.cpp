@@ -68,7 +68,10 @@ class CState : public ::testing::Test {
   }
 
   std::string device;
-  std::string file = ::testing::TempDir() + "c_state_test.safetensors";
+  // Tests run beside each other, so each has a file of its own.
+  std::string file = ::testing::TempDir() + "c_state_test." +
+                     ::testing::UnitTest::GetInstance()->current_test_info()->name() +
+                     ".safetensors";
   tcc_graph* graph = nullptr;
   tcc_compiled* compiled = nullptr;
   std::vector<tcc_context*> contexts;
@@ -162,7 +165,7 @@ TEST_F(CState, AreSavedAndLoaded) {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     write(whole.substr(0, size));
     ASSERT_EQ(tcc_context_load_states(b, file.c_str()), TCC_BAD_INPUT) << size;
-    ASSERT_TRUE(says("c_state_test.safetensors")) << tcc_last_error();
+    ASSERT_TRUE(says(file.c_str())) << tcc_last_error();
   }
   // Any changed byte is refused or is a changed number.
   for (std::size_t at = 0; at < whole.size(); ++at) {
