@@ -9,14 +9,15 @@ namespace {
 
 constexpr int64_t kMostInt32 = INT32_MAX;
 
-// The largest magnitude of a sum's partial results; nothing where an atom's range is not known.
+// The largest magnitude of a sum's partial results; nothing where an atom's range is not known. A
+// size without a largest value may be any.
 std::optional<int64_t> magnitude(const SymInt& value) {
   std::optional<int64_t> total = std::abs(value.constant());
   for (const SymInt::Term& term : value.terms()) {
     std::optional<int64_t> product = std::abs(term.coefficient);
     for (const ir::AtomPtr& atom : term.atoms) {
       if (atom->range.lo <= -ir::kUnbounded || atom->range.hi >= ir::kUnbounded)
-        return std::nullopt;
+        return atom->kind == ir::Atom::Kind::symbol ? std::optional(INT64_MAX) : std::nullopt;
       const int64_t most = std::max(std::abs(atom->range.lo), std::abs(atom->range.hi));
       product = product ? checked_mul(*product, most) : product;
     }

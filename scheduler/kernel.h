@@ -191,8 +191,8 @@ struct Kernel : exec::KernelTraits {
   std::string name;     // of the entry point: a C identifier that tells the ops, "matmul_add_gelu"
   std::string comment;  // the region, for the reader of the generated text
   std::vector<Argument> arguments;
-  // Symbols of its expressions, whose values are arguments after the buffers: i64 each. Indices are
-  // then 64 bits wide.
+  // Symbols of its expressions, whose values are arguments after the buffers, 8 bytes each: of 64
+  // bits where indices are wide, else of 32.
   std::vector<std::string> sizes;
   std::vector<Count> counts;
   SymInt grid = 1;                        // workgroups

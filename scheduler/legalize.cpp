@@ -59,14 +59,13 @@ bool needs(const Kernel& kernel, DType dtype) {
                      [&](const Argument& a) { return a.dtype == dtype; });
 }
 
-// Offsets, and thread numbers past the end of the last workgroup, stay below 2^31, or indices are
-// 64 bits wide.
+// Offsets, and thread numbers past the end of the last workgroup, stay below 2^31 for all sizes, or
+// indices are 64 bits wide.
 void choose_index_width(Kernel& kernel, const Target&) {
   constexpr int64_t kNarrow = (int64_t{1} << 31) - (1 << 20);
   for (const Argument& argument : kernel.arguments)
     if (argument.elements.range().hi >= kNarrow) kernel.wide_index = true;
-  if (!kernel.sizes.empty() || (kernel.grid * kernel.workgroup).value() >= kNarrow / 32 ||
-      leaves_32_bits(kernel))
+  if ((kernel.grid * kernel.workgroup).range().hi >= kNarrow / 32 || leaves_32_bits(kernel))
     kernel.wide_index = true;
 }
 

@@ -39,10 +39,10 @@ struct Dialect {
   std::string buffer_parameter;  // one kernel argument: {storage} {type} {name} {access} {restrict}
   // {access} of buffers that a kernel only reads or only writes; that of others is empty.
   std::string read_only, write_only;
-  std::string restrict;        // {restrict} of buffers that no other meets
-  std::string size_parameter;  // an i64 that a kernel gets by value: {name}
-  std::string
-      number_parameter;  // the launch's number, an i32 in 8 bytes: {name}; "": no such thing
+  std::string restrict;  // {restrict} of buffers that no other meets
+  // {name}, which a kernel gets by value in 8 bytes: a size of a kernel with wide indices, an i64;
+  // the size of another kernel, a count or the launch's number, an i32. "": no such thing.
+  std::string size_parameter, number_parameter;
   std::string parameter_separator;
   std::string element;      // {buffer} {index}
   std::string vector_type;  // declaration for vector access, {words} 32-bit words; "" when built in

@@ -30,6 +30,9 @@ class Unit {
     const bool has_numbers = kernel.numbered || !kernel.counts.empty();
     if (has_numbers && (kernel.is_generated() || d_.number_parameter.empty()))
       fail_device(kernel.name, ": ", d_.name, " has no number of a launch here");
+    TCC_CHECK(kernel.sizes.empty() ||
+                  !(kernel.wide_index ? d_.size_parameter : d_.number_parameter).empty(),
+              kernel.name, ": ", d_.name, " has no parameters for sizes");
     table_ = !d_.table_block.empty() && int64_t{8} * num_arguments() > target.push_constant_bytes;
   }
 
@@ -179,11 +182,12 @@ class Unit {
     return text;
   }
 
-  // Buffers and sizes.
+  // Buffers and sizes, which are as wide as the indices.
   std::string all_parameters() const {
     std::string text = parameters();
+    const std::string& parameter = kernel_.wide_index ? d_.size_parameter : d_.number_parameter;
     for (const std::string& size : kernel_.sizes)
-      text += d_.parameter_separator + fill(d_.size_parameter, {{"name", sched::size_name(size)}});
+      text += d_.parameter_separator + fill(parameter, {{"name", sched::size_name(size)}});
     return text;
   }
 
@@ -212,8 +216,9 @@ class Unit {
                                     {"name", buffer_name(static_cast<int>(i))},
                                     {"number", std::to_string(i)}});
     for (size_t i = 0; i < kernel_.sizes.size(); ++i)
-      text += fill(d_.table_size, {{"name", sched::size_name(kernel_.sizes[i])},
-                                   {"number", std::to_string(kernel_.arguments.size() + i)}});
+      text += fill(kernel_.wide_index ? d_.table_size : d_.table_number,
+                   {{"name", sched::size_name(kernel_.sizes[i])},
+                    {"number", std::to_string(kernel_.arguments.size() + i)}});
     size_t number = kernel_.arguments.size() + kernel_.sizes.size();
     for (const std::string& name : numbers())
       text += fill(d_.table_number, {{"name", name}, {"number", std::to_string(number++)}});
@@ -304,7 +309,7 @@ class Unit {
     Printer printer(kernel_, d_, names);
     for (const Hook::Parameter& p : hook.parameters) {
       const std::string& mask = d_.index_mask;
-      if (p.is_index() && !kernel_.sizes.empty() && !mask.empty())
+      if (p.is_index() && kernel_.wide_index && !mask.empty())
         printer.line(names.of(p) + " = " + fill(mask, {{"index", names.of(p)}}) + ";");
       add(p.is_index() ? printer.index_type() + " " + names.of(p)
                        : fill(p.written ? d_.array_inout : d_.array_in,

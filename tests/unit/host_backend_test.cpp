@@ -67,6 +67,7 @@ const Dialect& host_dialect() {
     d.read_only = "const ";
     d.restrict = "__restrict__ ";
     d.size_parameter = "i64 {name}";
+    d.number_parameter = "i32 {name}";
     d.parameter_separator = ", ";
     d.element = "{buffer}[{index}]";
     d.word = "Words{words}";

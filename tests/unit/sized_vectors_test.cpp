@@ -1,4 +1,4 @@
-// The facts about a size decide how wide kernels read.
+// The facts about a size decide how wide kernels read, and in how many bits they count.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -9,21 +9,29 @@
 namespace tcc::backends {
 namespace {
 
-// The widest access of a kernel on rows of S elements, in bytes.
-int widest(const char* target, const ir::SizeRange& range) {
-  const ir::Graph graph = parse_yaml_graph(
-      "tcc: 1\ndims: {S: 8}\n"
-      "inputs: {x: {dtype: f32, shape: [3, S]}}\n"
-      "nodes: [{out: y, op: exp, in: [x]}]\n"
-      "outputs: [y]\n",
-      "g.yaml", ".");
+constexpr const char* kPointwise =
+    "tcc: 1\ndims: {S: 8}\n"
+    "inputs: {x: {dtype: f32, shape: [3, S]}}\n"
+    "nodes: [{out: y, op: exp, in: [x]}]\n"
+    "outputs: [y]\n";
+constexpr const char* kProduct =
+    "tcc: 1\ndims: {S: 8}\n"
+    "inputs: {x: {dtype: f32, shape: [S, 64]}, w: {dtype: f32, shape: [64, 32]}}\n"
+    "nodes: [{out: y, op: matmul, in: [x, w]}]\n"
+    "outputs: [y]\n";
+
+exec::Executable compiled(const char* text, const char* target, const ir::SizeRange& range) {
   CompileOptions options;
   options.open_dims = {{"S", range}};
   options.dims = {{"S", 1 << 20}};
   options.binaries = false;
-  const exec::Executable executable = compile(graph, sched::target_by_name(target), options);
+  return compile(parse_yaml_graph(text, "g.yaml", "."), sched::target_by_name(target), options);
+}
+
+// The widest access of a kernel on rows of S elements, in bytes.
+int widest(const char* target, const ir::SizeRange& range) {
   int most = 0;
-  for (const exec::KernelBinary& kernel : executable.kernels)
+  for (const exec::KernelBinary& kernel : compiled(kPointwise, target, range).kernels)
     for (const int alignment : kernel.alignments) most = std::max(most, alignment);
   return most;
 }
@@ -34,6 +42,23 @@ TEST(SizedVectors, MultiplesGiveWiderAccesses) {
     EXPECT_EQ(widest(target, {2, 1 << 24, 2}), 8) << target;
     EXPECT_EQ(widest(target, {8, 1 << 24, 8}), 16) << target;
   }
+}
+
+TEST(SizedIndices, Have64BitsWhereARangeNeedsThem) {
+  const auto is_wide = [](const char* text, const char* target, const ir::SizeRange& range) {
+    const exec::Executable executable = compiled(text, target, range);
+    EXPECT_EQ(executable.kernels.size(), 1u);
+    const std::string& source = executable.kernels[0].source;
+    const bool wide = source.find("i64 size_S") != std::string::npos;
+    EXPECT_NE(wide, source.find("i32 size_S") != std::string::npos) << source;
+    return wide;
+  };
+  for (const char* target : {"cuda:sm_80", "vulkan"})
+    for (const char* text : {kPointwise, kProduct}) {
+      EXPECT_TRUE(is_wide(text, target, {})) << target;
+      EXPECT_TRUE(is_wide(text, target, {0, int64_t{1} << 30, 1})) << target;
+      EXPECT_FALSE(is_wide(text, target, {0, 1 << 20, 1})) << target;
+    }
 }
 
 }  // namespace
