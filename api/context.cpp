@@ -189,9 +189,8 @@ std::vector<NamedType> Context::Impl::state_types() const {
     const exec::BufferInfo& buffer = state_buffer(i);
     const bool is_fixed =
         std::ranges::all_of(buffer.shape, [](const ir::SymInt& dim) { return dim.is_const(); });
-    types.push_back(
-        {buffer.name,
-         {buffer.dtype, (is_fixed ? exec::Sizes() : context.sizes()).of(buffer.shape)}});
+    if (!is_fixed) context.sizes();  // which makes the state
+    types.push_back({buffer.name, {buffer.dtype, context.state_shape(i)}});
   }
   return types;
 }
@@ -402,9 +401,18 @@ void Context::reserve(std::span<const DeviceBuffer> inputs, std::span<const Devi
 
 std::vector<TensorSpec> Context::states() const {
   const bool has_sizes =
-      std::ranges::find(impl_->context.dims(), -1) == impl_->context.dims().end();
-  return specs_of(*impl_->program, exec::state_buffers(impl_->executable()),
-                  has_sizes ? &impl_->context.sizes() : nullptr);
+      std::ranges::find(impl_->context.dims(), -1) == impl_->context.dims().end() &&
+      std::ranges::none_of(impl_->executable().states, &exec::StateInfo::grows);
+  std::vector<TensorSpec> specs =
+      specs_of(*impl_->program, exec::state_buffers(impl_->executable()),
+               has_sizes ? &impl_->context.sizes() : nullptr);
+  for (size_t i = 0; i < specs.size(); ++i)
+    if (impl_->executable().states[i].grows()) {
+      specs[i].shape = impl_->context.state_shape(i);
+      specs[i].bytes =
+          *tensor_bytes(impl_->state_buffer(i).dtype, impl_->context.state_shape(i));
+    }
+  return specs;
 }
 
 HostTensor Context::state(std::string_view name) {
@@ -426,9 +434,12 @@ void Context::save_states(const std::filesystem::path& file) {
 
 void Context::load_states(const std::filesystem::path& file) {
   const Impl::Use use(*impl_);
-  tcc::load_states(file, impl_->state_types(), [&](size_t number, const Tensor& value) {
-    impl_->context.set_state(number, value);
-  });
+  tcc::load_states(
+      file, impl_->state_types(),
+      [&](size_t number, const TensorInfo& info) {
+        return impl_->context.fits_state(number, info.dtype, info.shape);
+      },
+      [&](size_t number, const Tensor& value) { impl_->context.set_state(number, value); });
 }
 
 void Context::bind_state(std::string_view name, const DeviceBuffer& memory) {

@@ -11,6 +11,7 @@
 #include "backends/compile/code.h"
 #include "backends/constants.h"
 #include "backends/emit/emit.h"
+#include "ir/append.h"
 #include "ir/layers.h"
 #include "ir/sizes.h"
 #include "scheduler/legalize.h"
@@ -362,8 +363,37 @@ class Builder {
       if (state->data && !is_zero(*state->data)) info.initial = add_constant(state, layout);
       executable_.states.push_back(info);
     }
+    for (const auto& node : graph_.nodes())
+      if (ir::appends(*node)) set_growth(ir::append_of(*node), ir::to_string(node->location));
     for (const sched::StateUpdate& update : updates_)
       if (update.is_direct) buffers_[update.next] = buffers_.at(update.state);
+  }
+
+  // Rows that are appended where an open dim says make that dim the state's length.
+  void set_growth(const ir::Append& append, const std::string& where) {
+    const std::string what =
+        str(where, where.empty() ? "" : ": ", "state '", append.state->name, "'");
+    const SymInt& room = append.state->shape()[static_cast<size_t>(append.dim)];
+    if ((room - append.needed()).range().lo < 0)
+      fail_input(what, " has room for ", room, " along dim ", append.dim, ", and ", append.length,
+                 " + ", append.added(), " may be ", append.needed().range().hi);
+    if (append.length.is_const()) return;
+    const auto dim = std::ranges::find_if(executable_.dims, [&](const exec::OpenDim& one) {
+      return append.length == SymInt::symbol(one.symbol()) * one.range.multiple;
+    });
+    if (dim == executable_.dims.end())
+      fail_input(what, " grows behind ", append.length, ", which must be an open dim");
+    const int number = static_cast<int>(dim - executable_.dims.begin());
+    const auto index = std::ranges::find(graph_.states, append.state) - graph_.states.begin();
+    for (const exec::StateInfo& other : executable_.states)
+      if (other.dim == number && !(other.added == append.added()))
+        fail_input(what, " grows by ", append.added(), " and '",
+                   executable_.buffers[static_cast<size_t>(other.buffer)].name, "' by ",
+                   other.added, ", and both are as long as ", dim->name);
+    exec::StateInfo& info = executable_.states[static_cast<size_t>(index)];
+    info.axis = append.dim;
+    info.dim = number;
+    info.added = append.added();
   }
 
   // Values that lie elsewhere are copied to their states when everything is computed.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "backends/build_executable.h"
+#include "ir/append.h"
 #include "ir/layers.h"
 #include "ir/passes/common_subexpressions.h"
 #include "ir/passes/convert_precision.h"
@@ -103,8 +104,10 @@ std::vector<GraphStage> graph_stages(WholeOps& ops) {
   return {
       {"bind",
        [](auto& graph, const auto&, const CompileOptions& options) {
-         graph =
+         auto bound =
              std::make_unique<ir::Graph>(ir::bind_dims(*graph, options.dims, options.open_dims));
+         ir::check_growing_states(*graph, *bound);
+         graph = std::move(bound);
        }},
       {"precision",
        [](auto& graph, const auto&, const CompileOptions& options) {
@@ -215,8 +218,26 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   return result;
 }
 
+namespace {
+
+// Variants share the memory of states: those that grow have the room of the whole.
+ir::Graph with_rooms(const ir::Graph& graph, const exec::Executable& whole) {
+  ir::Graph result = graph.clone();
+  for (size_t i = 0; i < whole.states.size(); ++i)
+    if (const exec::StateInfo& info = whole.states[i]; info.grows()) {
+      const auto axis = static_cast<size_t>(info.axis);
+      result.states[i]->type.shape[axis] =
+          whole.buffers[static_cast<size_t>(info.buffer)].shape[axis];
+    }
+  return result;
+}
+
+}  // namespace
+
 void add_variants(exec::Executable& executable, const ir::Graph& graph, const sched::Target& target,
                   const CompileOptions& options) {
+  if (options.specialize.empty()) return;
+  const ir::Graph with_room = with_rooms(graph, executable);
   for (const auto& sizes : options.specialize) {
     CompileOptions of_sizes = options;
     of_sizes.specialize.clear();
@@ -224,7 +245,7 @@ void add_variants(exec::Executable& executable, const ir::Graph& graph, const sc
       of_sizes.open_dims.erase(dim);
       of_sizes.dims[dim] = size;
     }
-    executable.variants.push_back({sizes, compile(graph, target, of_sizes)});
+    executable.variants.push_back({sizes, compile(with_room, target, of_sizes)});
   }
 }
 

@@ -215,6 +215,21 @@ class Checker {
     if (state.initial >= 0 &&
         !buffer.bytes.is(e_.constants[static_cast<size_t>(state.initial)].bytes))
       fail_input("state '", buffer.name, "' has another size than its first value");
+    if (state.grows()) check_growth(state, buffer);
+  }
+
+  void check_growth(const StateInfo& state, const BufferInfo& buffer) {
+    within("the axis along which a state grows", state.axis, 0, last_of(buffer.shape));
+    within("the dim that is a state's length", state.dim, 0, last_of(e_.dims));
+    known(state.added);
+    if (!std::ranges::all_of(buffer.shape, &SymInt::is_const))
+      fail_input("state '", buffer.name, "' grows and has an open size");
+    const auto [first, is_new] = growing_.emplace(state.dim, &state);
+    if (!is_new && !(first->second->added == state.added))
+      fail_input("states '", e_.buffers[static_cast<size_t>(first->second->buffer)].name,
+                 "' and '", buffer.name, "' have one length, '",
+                 e_.dims[static_cast<size_t>(state.dim)].name, "', and grow by ",
+                 first->second->added, " and ", state.added);
   }
 
   void check_address(const Address& at) const {
@@ -280,6 +295,7 @@ class Checker {
   std::set<std::string, std::less<>> dims_, symbols_;
   std::vector<int> owners_;  // by buffer
   std::set<int> states_;     // buffers
+  std::map<int, const StateInfo*> growing_;  // the first one by dim
 };
 
 // Everything that depends on the values of symbols.
@@ -312,10 +328,24 @@ class RangeChecker {
       else
         places_.push_back({static_cast<int>(places_.size()), 0});
     }
+    for (const StateInfo& state : e_.states)
+      if (state.grows()) check_room(state);
     for (const Step& step : e_.steps) std::visit([&](const auto& one) { check_step(one); }, step);
   }
 
  private:
+  // The rows of a run are behind those that the state has.
+  void check_room(const StateInfo& state) const {
+    const BufferInfo& buffer = e_.buffers[static_cast<size_t>(state.buffer)];
+    const OpenDim& dim = e_.dims[static_cast<size_t>(state.dim)];
+    const int64_t room = sizes_.of(buffer.shape)[static_cast<size_t>(state.axis)];
+    const int64_t length = sizes_.of(SymInt::symbol(dim.symbol())) * dim.range.multiple;
+    const int64_t added = sizes_.of(state.added);
+    if (length < 0 || added < 0 || length > room || added > room - length)
+      fail_input("state '", buffer.name, "' has room for ", room, " along dim ", state.axis,
+                 ", not for ", length, " (", dim.name, ") and ", added, " more");
+  }
+
   static void require(const char* what, int64_t offset, int64_t bytes, int64_t size) {
     if (offset < 0 || bytes < 0 || offset > size || bytes > size - offset)
       fail_input(what, ": bytes ", offset, " to ", offset, " + ", bytes, " of ", size);
@@ -459,7 +489,16 @@ void check_same(const Executable& whole, const Sizes& of_whole, const Executable
   for (size_t i = 0; i < whole.outputs.size(); ++i)
     check_buffer(whole.outputs[i], variant.outputs[i]);
   for (size_t i = 0; i < whole.states.size(); ++i)
-    check_buffer(whole.states[i].buffer, variant.states[i].buffer);
+  {
+    const StateInfo &a = whole.states[i], &b = variant.states[i];
+    check_buffer(a.buffer, b.buffer);
+    const bool is_same = a.axis == b.axis && of_whole.of(a.added) == of_variant.of(b.added) &&
+                         (!a.grows() || whole.dims[static_cast<size_t>(a.dim)].name ==
+                                            variant.dims[static_cast<size_t>(b.dim)].name);
+    if (!is_same)
+      fail_input(whole.name, ": state '", whole.buffers[static_cast<size_t>(a.buffer)].name,
+                 "' grows in another way in the variant for these sizes");
+  }
 }
 
 void check(const Executable& executable) {

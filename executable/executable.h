@@ -94,6 +94,12 @@ using Step = std::variant<KernelLaunch, Copy, Fill, HostCall>;
 struct StateInfo {
   int buffer = 0;
   int initial = -1;
+  // A state that grows: the elements along this axis of the buffer that count are as many as the
+  // size of an open dim, and each run has `added` more of them. -1: it does not grow.
+  int axis = -1;
+  int dim = -1;  // index into dims
+  SymInt added = 0;
+  bool grows() const { return axis >= 0; }
 };
 
 // A constant in its physical layout. Its bytes are in a store.

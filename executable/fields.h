@@ -190,6 +190,7 @@ void fields(A& a, ConstantInfo& x) {
 template <class A>
 void fields(A& a, StateInfo& x) {
   all(a, x.buffer, x.initial);
+  since(11, a, x.axis, x.dim, x.added);
 }
 
 template <class A>

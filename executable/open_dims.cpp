@@ -55,10 +55,12 @@ ShapeReader::ShapeReader(const Executable& executable)
     }
   }
   for (const OpenDim& dim : dims) values_.values[dim.symbol()] = 0;
+  for (const StateInfo& state : executable.states)
+    if (state.grows()) growing_.emplace(static_cast<size_t>(state.dim), &state);
   for (size_t d = 0; d < dims.size(); ++d) {
     symbols_.push_back(&values_.values.at(dims[d].symbol()));
     const auto first = std::ranges::find(places_, static_cast<int>(d), &Place::dim);
-    if (first != places_.end()) deciding_[d] = &*first;
+    if (first != places_.end() && !growing_.contains(d)) deciding_[d] = &*first;
   }
 }
 
@@ -81,6 +83,9 @@ void ShapeReader::check(const Place& place, int64_t size) const {
     if (!is_used) continue;
     reasons += str(reasons.empty() ? "" : ", ", dim.name, " = ", found_[d]);
     if (deciding_[d]) reasons += str(" by ", named(*deciding_[d]));
+    if (const auto state = growing_.find(d); state != growing_.end())
+      reasons += str(" by state '",
+                     executable_.buffers[static_cast<size_t>(state->second->buffer)].name, "'");
   }
   fail_input(named(place), " is ", size, ", not ", wanted, " (", reasons, ")");
 }

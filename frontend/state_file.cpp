@@ -15,11 +15,21 @@ void save_states(const std::filesystem::path& path, std::span<const NamedType> s
 
 void load_states(const std::filesystem::path& path, std::span<const NamedType> states,
                  const std::function<void(size_t, const Tensor&)>& use) {
+  const auto is_equal = [&](size_t k, const TensorInfo& info) {
+    return info.dtype == states[k].second.dtype && info.shape == states[k].second.shape;
+  };
+  load_states(path, states, is_equal, use);
+}
+
+void load_states(const std::filesystem::path& path, std::span<const NamedType> states,
+                 const std::function<bool(size_t, const TensorInfo&)>& fits,
+                 const std::function<void(size_t, const Tensor&)>& use) {
   const SafetensorsFile file(path);
-  for (const auto& [name, type] : states) {
+  for (size_t k = 0; k < states.size(); ++k) {
+    const auto& [name, type] = states[k];
     if (!file.contains(name)) fail_missing_tensor(path, file, name);
     const TensorInfo info = file.info(name);
-    if (info.dtype != type.dtype || info.shape != type.shape)
+    if (!fits(k, info))
       fail_input(path.string(), ": state ", quoted_name(name), " is ",
                  type_text(type.dtype, type.shape), ", in the file ",
                  type_text(info.dtype, info.shape));

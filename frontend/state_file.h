@@ -17,7 +17,11 @@ using NamedType = std::pair<std::string, TensorInfo>;
 void save_states(const std::filesystem::path& path, std::span<const NamedType> states,
                  const std::function<Tensor(size_t k)>& value);
 // Calls `use` with the value of each state in turn. Throws Error(bad_input), before the first call,
-// for a damaged file and for one whose tensors are not these by name, dtype and shape.
+// for a damaged file and for one whose tensors are not these by name, dtype and shape. A state that
+// grows has more shapes than its type says: `fits` tells whether state k takes the tensor.
+void load_states(const std::filesystem::path& path, std::span<const NamedType> states,
+                 const std::function<bool(size_t k, const TensorInfo& info)>& fits,
+                 const std::function<void(size_t k, const Tensor& value)>& use);
 void load_states(const std::filesystem::path& path, std::span<const NamedType> states,
                  const std::function<void(size_t k, const Tensor& value)>& use);
 

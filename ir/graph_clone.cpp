@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/append.h"
 #include "ir/graph.h"
 #include "ir/op.h"
 #include "ir/size_range.h"
@@ -77,9 +78,15 @@ void check_concrete(const Value& value) {
              "' is too large or has a negative dim: ", to_string(value.type));
 }
 
-void bind_value(Value& value, const Binding& bindings) {
+// `room` is the dim of a state along which rows are appended, which is as large as they ever need;
+// -1: there is none.
+void bind_value(Value& value, const Binding& bindings, int room) {
   try {
     value.type.shape = bound(value.type.shape, bindings);
+    if (room >= 0) {
+      SymInt& dim = value.type.shape[static_cast<size_t>(room)];
+      if (const int64_t most = dim.range().hi; most < kUnbounded) dim = most;
+    }
   } catch (const Error& error) {
     fail_input(prefix(value.location), "'", value.name, "' of type ", to_string(value.type), ": ",
                error.what());
@@ -155,8 +162,14 @@ namespace {
 
 Graph with_numbers(const Graph& graph, const Binding& binding) {
   Graph result = graph.clone();
+  std::map<const Value*, int> rooms;
+  for (const auto& node : result.nodes())
+    if (appends(*node)) rooms[node->inputs[0]] = append_of(*node).dim;
   for (const auto& value : result.values())
-    if (value->kind != Value::Kind::result) bind_value(*value, binding);
+    if (value->kind != Value::Kind::result) {
+      const auto room = rooms.find(value.get());
+      bind_value(*value, binding, room == rooms.end() ? -1 : room->second);
+    }
   for (const auto& node : result.nodes()) bind_node(*node, binding);
   result.dims = binding.numbers;
   for (const auto& [dim, size] : binding.open)

@@ -181,6 +181,9 @@ struct OpDef {
   // Operand 0 is a state, in which the result is stored when the run ends. The element function
   // does not read operand 0.
   bool stores = false;
+  // The same of a part of the state (ir/append.h), which the element function gives alone. The
+  // result lies in the state's memory.
+  bool appends = false;
   // Pointwise ops of one operand: how far the f32 function of a device may be from the exact result
   // at x, where that is more than a few ulp of it. Null: nowhere. Noise (ir/reference/noise.h) is
   // that large.

@@ -1,5 +1,7 @@
 #include "runtime/binding.h"
 
+#include <algorithm>
+
 #include "support/error.h"
 
 namespace tcc::runtime {
@@ -70,6 +72,12 @@ void Binding::reserve(std::span<const DeviceAddress> inputs,
   };
   make(inputs_, inputs);
   make(outputs_, outputs);
+}
+
+bool Binding::has_memory() const {
+  const auto is_staged = [](const Value& value) { return value.staging != nullptr; };
+  return !calls_.empty() || std::ranges::any_of(inputs_, is_staged) ||
+         std::ranges::any_of(outputs_, is_staged);
 }
 
 bool Binding::place(std::vector<Value>& values, std::span<const DeviceAddress> addresses) {

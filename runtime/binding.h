@@ -39,6 +39,8 @@ class Binding {
   };
   const StepRange& range(size_t step) const { return ranges_[step]; }
   const std::vector<HostCallSite>& calls() const { return calls_; }
+  // Whether it has made buffers that steps may use.
+  bool has_memory() const;
   // Gives the bound steps in order, in parts that end with a call of the host or, null, at the end.
   void each_part(
       const std::function<void(size_t begin, size_t end, HostCallSite* call)>& use) const;

@@ -137,26 +137,98 @@ Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream>
   if (!stream_) stream_ = program_->device().create_stream();
   for (size_t i = 0; i < states_.size(); ++i)
     if (state_buffer(i).bytes.is_const()) make_state(i, {});
+  grows_ = std::ranges::any_of(program_->executable().states, &exec::StateInfo::grows);
   if (program_->executable().dims.empty() || !dims.empty()) set_dims(dims);
 }
 
 Context::~Context() = default;
 
+// A plan is made of dims_, at the latest when it is asked for.
 Context::Plan& Context::plan() const {
   if (plan_) return *plan_;
   const exec::Executable& executable = program_->executable();
-  fail_input(executable.name, ": the size of '", executable.dims.front().name,
-             "' is open: set the shapes of the inputs before a run that does not have them");
+  if (const auto open = std::ranges::find(dims_, -1); open != dims_.end())
+    fail_input(executable.name, ": the size of '",
+               executable.dims[static_cast<size_t>(open - dims_.begin())].name,
+               "' is open: set the shapes of the inputs before a run that does not have them");
+  auto& self = const_cast<Context&>(*this);
+  self.take_lengths();
+  self.use(next_dims_);
+  return *plan_;
 }
 
 void Context::set_dims(const exec::Dims& dims) {
-  next_dims_ = dims_;
+  check_not_lengths(dims);
+  take_lengths();
   exec::read_dims(program_->executable(), dims, next_dims_);
   use(next_dims_);
 }
 
-void Context::set_shapes(std::span<const exec::ShapeView> inputs) {
+// The dims at hand, with the lengths that states have.
+void Context::take_lengths() {
   next_dims_ = dims_;
+  if (!grows_) return;
+  const exec::Executable& executable = program_->executable();
+  const auto first_of = [&](int dim) {
+    return static_cast<size_t>(std::ranges::find(executable.states, dim, &exec::StateInfo::dim) -
+                               executable.states.begin());
+  };
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const exec::StateInfo& info = executable.states[i];
+    if (!info.grows()) continue;
+    const exec::OpenDim& dim = executable.dims[static_cast<size_t>(info.dim)];
+    const int64_t length = states_[i].length;
+    const size_t first = first_of(info.dim);
+    if (length != states_[first].length)
+      fail_input("state '", state_buffer(i).name, "' is ", length, " long and state '",
+                 state_buffer(first).name, "' ", states_[first].length, ": both are '", dim.name,
+                 "'");
+    if (length > dim.range.most)
+      fail_input("state '", state_buffer(i).name, "' is full: it is ", length, " long, and ",
+                 dim.name, " = ", dim.range.to_string());
+    next_dims_[static_cast<size_t>(info.dim)] = length;
+  }
+}
+
+void Context::set_length(size_t i, int64_t length) {
+  states_[i].length = length;
+  dims_[static_cast<size_t>(program_->executable().states[i].dim)] = length;
+  plan_ = nullptr;
+}
+
+// A run has added its rows to the states.
+void Context::grow() {
+  if (!grows_) return;
+  const exec::Sizes& sizes = plan().sizes;
+  for (size_t i = 0; i < states_.size(); ++i)
+    if (const exec::StateInfo& info = program_->executable().states[i]; info.grows())
+      set_length(i, states_[i].length + sizes.of(info.added));
+}
+
+void Context::check_not_lengths(const exec::Dims& dims) const {
+  const exec::Executable& executable = program_->executable();
+  for (const exec::StateInfo& info : executable.states)
+    if (info.grows() && dims.contains(executable.dims[static_cast<size_t>(info.dim)].name))
+      fail_input("'", executable.dims[static_cast<size_t>(info.dim)].name,
+                 "' is the length of state '",
+                 executable.buffers[static_cast<size_t>(info.buffer)].name,
+                 "', which comes with the state");
+}
+
+// The sizes when states have grown as far as they can.
+exec::Sizes Context::largest(const exec::Sizes& sizes) const {
+  exec::Sizes result = sizes;
+  const exec::Executable& executable = program_->executable();
+  for (const exec::StateInfo& info : executable.states)
+    if (info.grows()) {
+      const exec::OpenDim& dim = executable.dims[static_cast<size_t>(info.dim)];
+      result.values[dim.symbol()] = dim.range.most / dim.range.multiple;
+    }
+  return result;
+}
+
+void Context::set_shapes(std::span<const exec::ShapeView> inputs) {
+  take_lengths();
   reader_.read(inputs, next_dims_);
   use(next_dims_);
 }
@@ -171,8 +243,12 @@ void Context::use(std::span<const int64_t> dims) {
       std::unique_ptr<Plan> made = make_plan(dims);
       if (plans_.size() == kKeptSizes) {
         refuse_while_captured("steps");
-        stream_->synchronize();  // it may replay what goes
-        plans_.erase(std::ranges::min_element(plans_, {}, &Plan::last_used));
+        const auto oldest = std::ranges::min_element(plans_, {}, &Plan::last_used);
+        // It may replay what goes, or use its memory.
+        if (!(*oldest)->recorded.empty() || (*oldest)->callers->has_memory() ||
+            ((*oldest)->own && (*oldest)->own->has_memory()))
+          stream_->synchronize();
+        plans_.erase(oldest);
       }
       plan_ = plans_.emplace_back(std::move(made)).get();
     }
@@ -212,6 +288,7 @@ std::unique_ptr<Context::Plan> Context::make_plan(std::span<const int64_t> dims)
     exec::check_same(program_->executable(), plan->sizes, executable, sizes);
   make_states(plan->sizes);
   make_arena(sizes.of(executable.arena_bytes));
+  if (grows_) make_arena(largest(sizes).of(executable.arena_bytes));
   plan->memory.arena = arena_;
   for (size_t i = 0; i < states_.size(); ++i)
     plan->memory.states[static_cast<size_t>(executable.states[i].buffer)] = states_[i].memory;
@@ -220,7 +297,8 @@ std::unique_ptr<Context::Plan> Context::make_plan(std::span<const int64_t> dims)
 }
 
 void Context::reserve_dims(const exec::Dims& dims) {
-  next_dims_ = dims_;
+  check_not_lengths(dims);
+  take_lengths();
   const exec::Executable& whole = program_->executable();
   exec::read_dims(whole, dims, next_dims_);
   const exec::Executable& executable = program_->at(next_dims_).executable();
@@ -308,6 +386,9 @@ void Context::reserve(std::span<const DeviceAddress> inputs,
 
 std::span<const BoundStep> Context::steps_on(std::span<const DeviceAddress> inputs,
                                              std::span<const DeviceAddress> outputs) {
+  if (grows_)
+    fail_input(program_->executable().name,
+               ": a state grows with each run, and recorded steps are those of one length");
   reserve(inputs, outputs);
   Binding& callers = *plan().callers;
   if (!callers.calls().empty())
@@ -317,6 +398,9 @@ std::span<const BoundStep> Context::steps_on(std::span<const DeviceAddress> inpu
 }
 
 void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceAddress> outputs) {
+  if (grows_ && stream_->is_capturing())
+    fail_input(program_->executable().name,
+               ": a state grows with each run, and a captured run is that of one length");
   reserve(inputs, outputs);
   Binding& callers = *plan().callers;
   const std::span<const BoundStep> steps = callers.bind(inputs, outputs);
@@ -329,6 +413,7 @@ void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceA
     if (begin < end) stream_->run(steps.subspan(begin, end - begin));
     if (call) call->run(*stream_, through_);
   });
+  grow();
 }
 
 void Context::make_own_buffers(const exec::Sizes& sizes) {
@@ -353,7 +438,7 @@ void Context::make_own_buffers(const exec::Sizes& sizes) {
 Context::Plan& Context::bound_plan() {
   Plan& plan = this->plan();
   if (plan.own) return plan;
-  make_own_buffers(plan.sizes);
+  make_own_buffers(grows_ ? largest(plan.sizes) : plan.sizes);
   const size_t count = program_->executable().inputs.size();
   std::vector<DeviceAddress> inputs, outputs;
   for (const auto& buffer : own_)
@@ -435,7 +520,9 @@ std::vector<Tensor> Context::outputs() {
 std::vector<Tensor> Context::run(std::span<const Tensor> inputs) {
   set_inputs(inputs);
   replay();
-  return outputs();
+  std::vector<Tensor> results = outputs();
+  grow();
+  return results;
 }
 
 const BufferInfo& Context::state_buffer(size_t i) const {
@@ -457,6 +544,9 @@ void Context::bind_state(size_t i, StateMemory memory) {
   if (memory.address() % static_cast<uint64_t>(alignment) != 0)
     fail_input("state '", buffer.name, "': its place in device memory is no multiple of ",
                alignment, " bytes, as kernels assume");
+  if (program_->executable().states[i].grows())
+    fail_input("state '", buffer.name,
+               "' grows: its length is the context's, and its memory cannot be another's");
   state_memory(i);
   stream_->synchronize();
   drop_recordings();
@@ -466,26 +556,77 @@ void Context::bind_state(size_t i, StateMemory memory) {
         states_[i].memory;
 }
 
+std::vector<int64_t> Context::state_shape(size_t i) const {
+  std::vector<int64_t> shape = states_[i].shape;
+  if (const exec::StateInfo& info = program_->executable().states[i]; info.grows())
+    shape[static_cast<size_t>(info.axis)] = states_[i].length;
+  return shape;
+}
+
+namespace {
+
+// Copies the elements that two row-major tensors have in common, which differ in the size of one
+// axis.
+void copy_common(const Tensor& from, Tensor& to, int axis) {
+  const auto at = static_cast<size_t>(axis);
+  int64_t outer = 1, inner = size_bytes(from.dtype());
+  for (size_t d = 0; d < at; ++d) outer *= from.shape()[d];
+  for (size_t d = at + 1; d < from.shape().size(); ++d) inner *= from.shape()[d];
+  const int64_t a = from.shape()[at] * inner, b = to.shape()[at] * inner;
+  const auto* source = static_cast<const std::byte*>(from.data());
+  auto* target = static_cast<std::byte*>(to.data());
+  if (std::min(a, b) == 0) return;
+  for (int64_t i = 0; i < outer; ++i)
+    std::copy_n(source + i * a, std::min(a, b), target + i * b);
+}
+
+}  // namespace
+
 Tensor Context::state(size_t i) {
   const BufferInfo& buffer = state_buffer(i);
   stream_->synchronize();
   const StateMemory& memory = state_memory(i);
-  Tensor value(buffer.dtype, states_[i].shape);
-  if (value.bytes() > 0)
-    stream_->copy_to_host({value.data(), value.bytes()}, *memory.buffer, memory.offset);
+  Tensor whole(buffer.dtype, states_[i].shape);
+  if (whole.bytes() > 0)
+    stream_->copy_to_host({whole.data(), whole.bytes()}, *memory.buffer, memory.offset);
+  const exec::StateInfo& info = program_->executable().states[i];
+  if (!info.grows()) return whole;
+  Tensor value(buffer.dtype, state_shape(i));
+  copy_common(whole, value, info.axis);
   return value;
+}
+
+bool Context::fits_state(size_t i, DType dtype, const std::vector<int64_t>& shape) const {
+  std::vector<int64_t> wanted = states_[i].shape;
+  if (const exec::StateInfo& info = program_->executable().states[i];
+      info.grows() && shape.size() == wanted.size()) {
+    const auto axis = static_cast<size_t>(info.axis);
+    const ir::SizeRange& range =
+        program_->executable().dims[static_cast<size_t>(info.dim)].range;
+    const int64_t length = shape[axis];
+    if (length > wanted[axis] || length < range.least || length % range.multiple != 0) return false;
+    wanted[axis] = length;
+  }
+  return dtype == state_buffer(i).dtype && shape == wanted;
 }
 
 void Context::set_state(size_t i, const Tensor& value) {
   const BufferInfo& buffer = state_buffer(i);
   const StateMemory& memory = state_memory(i);
-  if (const std::vector<int64_t>& shape = states_[i].shape;
-      value.dtype() != buffer.dtype || value.shape() != shape)
-    fail_input("state '", buffer.name, "' is ", type_text(buffer.dtype, shape), ", not ",
+  if (!fits_state(i, value.dtype(), value.shape()))
+    fail_input("state '", buffer.name, "' is ", type_text(buffer.dtype, state_shape(i)), ", not ",
                type_text(value.dtype(), value.shape()));
+  const exec::StateInfo& info = program_->executable().states[i];
+  Tensor whole;
+  if (info.grows()) {
+    whole = Tensor(buffer.dtype, states_[i].shape);
+    copy_common(value, whole, info.axis);
+  }
+  const Tensor& stored = info.grows() ? whole : value;
   stream_->synchronize();
-  if (value.bytes() > 0)
-    stream_->copy_to_device(*memory.buffer, memory.offset, {value.data(), value.bytes()});
+  if (stored.bytes() > 0)
+    stream_->copy_to_device(*memory.buffer, memory.offset, {stored.data(), stored.bytes()});
+  if (info.grows()) set_length(i, value.shape()[static_cast<size_t>(info.axis)]);
 }
 
 void Context::reset_states() {
@@ -494,6 +635,8 @@ void Context::reset_states() {
 }
 
 void Context::reset_state(size_t i) {
+  if (const exec::StateInfo& info = program_->executable().states[i]; info.grows())
+    set_length(i, program_->executable().dims[static_cast<size_t>(info.dim)].range.least);
   const int64_t bytes = *tensor_bytes(state_buffer(i).dtype, states_[i].shape);
   const StateMemory& memory = states_[i].memory;
   if (bytes == 0) return;

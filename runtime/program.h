@@ -83,7 +83,8 @@ struct OwnMemory {
 
 class Binding;
 
-// Sizes come from the shapes of inputs, from set_dims() or with the constructor; what was made for
+// A state that grows has a length, which is the size of a dim: each run adds to it, and
+// reset_states() and set_state() set it. Sizes of other dims come from the shapes of inputs, from set_dims() or with the constructor; what was made for
 // some is kept for the next runs of these sizes, and kKeptSizes of them are.
 class Context {
  public:
@@ -135,11 +136,18 @@ class Context {
   // The states of the executable, by number. The value is that after the last run; reset gives
   // every state its first value again. The first two wait for the device. set_state() throws
   // Error(bad_input) for a wrong dtype or shape.
+  // A state that grows is as long as its value; those of one dim must be equally long when a run
+  // begins.
   Tensor state(size_t i);
   void set_state(size_t i, const Tensor& value);
+  // Whether set_state() takes such a value. The state must have been made, as for the next.
+  bool fits_state(size_t i, DType dtype, const std::vector<int64_t>& shape) const;
+  // The shape of state(i).
+  std::vector<int64_t> state_shape(size_t i) const;
   void reset_states();
   // Puts the state there, with the value that is there. Waits for the stream. Throws
-  // Error(bad_input) where kernels assume more of the address's alignment.
+  // Error(bad_input) where kernels assume more of the address's alignment, and for a state that
+  // grows, whose length is not in its memory.
   void bind_state(size_t i, StateMemory memory);
 
   // The pieces of the above: upload, replay, download.
@@ -189,6 +197,11 @@ class Context {
   };
 
   Plan& plan() const;
+  void take_lengths();
+  void grow();
+  void set_length(size_t i, int64_t length);
+  void check_not_lengths(const exec::Dims& dims) const;
+  exec::Sizes largest(const exec::Sizes& sizes) const;
   void use(std::span<const int64_t> dims);
   std::unique_ptr<Plan> make_plan(std::span<const int64_t> dims);
   void make_states(const exec::Sizes& sizes);
@@ -218,8 +231,10 @@ class Context {
   // A state has the size that it was made with. By number; no memory: not made yet.
   struct State {
     StateMemory memory;
-    std::vector<int64_t> shape;
+    std::vector<int64_t> shape;  // of the memory
+    int64_t length = 0;          // of one that grows
   };
+  bool grows_ = false;  // a state does
   std::vector<State> states_;
   std::vector<std::unique_ptr<Buffer>> own_;  // inputs, then outputs
   std::vector<std::unique_ptr<Plan>> plans_;

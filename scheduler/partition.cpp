@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "ir/append.h"
 #include "ir/external.h"
 #include "ir/sizes.h"
 #include "scheduler/cost.h"
@@ -86,7 +87,7 @@ class Partitioner {
     // A contraction starts a group of its own; what feeds it joins later, where that pays
     // (absorb_producers).
     bool joins = options_.fuse && node->op->kind != OpKind::contraction &&
-                 node->op->kind != OpKind::external;
+                 node->op->kind != OpKind::external && !ir::appends(*node);
     if (joins && joins_reduction_with_index(node)) return;
     int last = joins ? groups_.last_producer(node) : -1;
     if (last >= 0) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/append.h"
 #include "scheduler/template.h"
 #include "support/error.h"
 
@@ -43,11 +44,16 @@ std::vector<StateUpdate> plan_states(const ir::Graph& graph,
     StateUpdate& update = updates.emplace_back(node->stored_in(), node->outputs[0]);
     const bool is_output = std::ranges::find(graph.outputs, update.next) != graph.outputs.end();
     const int at = writer(regions, update.next), read = last_reader(regions, update.state);
+    if (ir::appends(*node) && read > at && at >= 0)
+      fail_input(ir::to_string(node->location), ": state '", update.state->name,
+                 "': its old value is read where rows are behind it already: read the result of ",
+                 node->op_name());
     if (is_output || at < 0 || read > at) continue;
     ScheduledRegion& scheduled = regions[static_cast<size_t>(at)];
     const bool reads = scheduled.region().slot_of_input(update.state) >= 0;
     if (reads && !scheduled.candidate().updates_in_place(update.state, update.next)) continue;
     update.is_direct = true;
+    TCC_CHECK(!reads || !ir::appends(*node), scheduled.region().name(), " reads what it appends to");
     if (reads) write_in_place(scheduled, update);
   }
   return updates;

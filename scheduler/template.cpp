@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "ir/append.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -83,7 +84,17 @@ std::string why_off(const Candidate& candidate) {
   return reason.empty() ? candidate.space().violation(candidate.default_config()) : reason;
 }
 
+// Returns why a region that appends to a state is none: all that it stores are the rows.
+static std::string against_appending(const Region& region) {
+  for (const ir::Node* node : region.nodes)
+    if (ir::appends(*node) && (region.outputs.size() != 1 || region.anchor ||
+                               region.outputs[0] != node->outputs[0]))
+      return str(node->op_name(), " is the end of a region of its own");
+  return "";
+}
+
 Match match_region(const Region& region, const Target& target) {
+  if (const std::string reason = against_appending(region); !reason.empty()) return Refusal{reason};
   // A call of the host is taken by itself: nothing can inline it.
   for (const ir::Node* node : region.nodes)
     if (node->op->kind == ir::OpKind::external && region.nodes.size() > 1)

@@ -17,6 +17,7 @@
 #include "frontend/yaml/graph_writer.h"
 #include "ir/passes/convert_precision.h"
 #include "ir/passes/unroll_runs.h"
+#include "ir/append.h"
 #include "ir/reference/check.h"
 #include "ir/reference/interpreter.h"
 #include "runtime/program.h"
@@ -144,10 +145,20 @@ class ProgramRun {
          parse_numbers(options_.at, "--at", "it is the size of one run")) {
       if (!compile_.open_dims.contains(name))
         fail_input("--at ", name, "=", size, ": --dim does not leave '", name, "' open");
+      if (const ir::Value* state = ir::state_of_length(graph_, name))
+        fail_input("--at ", name, "=", size, ": it is the length of state '", state->name, "'");
       numbers[name] = size;
     }
+    for (const auto& [name, range] : compile_.open_dims)
+      if (ir::state_of_length(graph_, name)) numbers[name] = range.least;
+    for (const auto& [name, range] : compile_.open_dims)
+      if (const ir::Value* state = ir::state_of_length(graph_, name);
+          state && (options_.runs > 1 || !options_.load_states.empty()))
+        fail_input(options_.runs > 1 ? "--runs" : "--load-states", ": state '", state->name,
+                   "' grows from run to run, and this program runs at its first length alone");
     numbers = ir::usual_sizes(graph_, numbers, compile_.open_dims);
-    for (const auto& [name, range] : compile_.open_dims) open_sizes_[name] = numbers.at(name);
+    for (const auto& [name, range] : compile_.open_dims)
+      if (!ir::state_of_length(graph_, name)) open_sizes_[name] = numbers.at(name);
     if (options_.check == "ops" && !open_sizes_.empty())
       fail_input("--check=ops: compares the kernels of one size; give '",
                  open_sizes_.begin()->first, "' a number");

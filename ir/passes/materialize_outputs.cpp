@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/append.h"
 #include "ir/builder.h"
 #include "ir/op.h"
 
@@ -44,7 +45,9 @@ void materialize_outputs(Graph& graph) {
   std::set<const Value*> seen;
   for (Value*& output : graph.outputs) {
     bool repeated = !seen.insert(output).second;
-    if (output->kind == Value::Kind::result && !repeated) continue;
+    // A state's memory is no output's.
+    const bool is_state = output->producer && appends(*output->producer);
+    if (output->kind == Value::Kind::result && !repeated && !is_state) continue;
     builder.set_location(output->producer ? output->producer->location : output->location);
     output = builder.op("identity", {output});
   }

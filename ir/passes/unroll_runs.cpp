@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "ir/append.h"
+#include "ir/builder.h"
 #include "ir/op.h"
 #include "support/error.h"
 
@@ -13,6 +15,18 @@ using Values = std::map<const Value*, Value*>;
 // Adds the nodes of one run. `values` has what they read, and gets their results.
 void add_run(const Graph& graph, Graph& to, Values& values) {
   for (const auto& node : graph.nodes()) {
+    if (appends(*node)) {
+      const Append append = append_of(*node);
+      const SymInt room = append.state->shape()[static_cast<size_t>(append.dim)];
+      Builder builder(to);
+      Value* const state = values.at(append.state);
+      values[node->outputs[0]] =
+          builder.op("cat",
+                     {builder.slice(state, append.dim, 0, append.length), values.at(append.rows),
+                      builder.slice(state, append.dim, append.needed(), room)},
+                     {{"dim", append.dim}});
+      continue;
+    }
     if (node->stored_in()) {
       values[node->outputs[0]] = values.at(node->inputs[1]);
       continue;
@@ -28,6 +42,10 @@ void add_run(const Graph& graph, Graph& to, Values& values) {
 
 Graph unroll_runs(const Graph& graph, int runs) {
   TCC_CHECK(runs >= 1, runs, " runs");
+  for (const auto& node : graph.nodes())
+    if (runs > 1 && appends(*node))
+      fail_input("state '", node->inputs[0]->name,
+                 "' grows from run to run: several runs are no one graph");
   Graph result;
   result.name = graph.name;
   result.dims = graph.dims;

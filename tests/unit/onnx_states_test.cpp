@@ -61,6 +61,66 @@ TEST(OnnxStates, TwoInputsTradePlaces) {
   EXPECT_EQ(graph.output_names, std::vector<std::string>{"y"});
 }
 
+// present = Concat(past, 2 x), y = sum of present, and of past.
+OnnxModel cache(int64_t axis = 1) {
+  OnnxModel model;
+  model.input("past", {{2, "P", 3}}).input("x", {{2, "N", 3}});
+  model.constant("two", testing::float_tensor({}, 2));
+  model.node("Mul", {"x", "two"}, {"rows"});
+  model.node("Concat", {"past", "rows"}, {"present"}, {{"axis", axis}});
+  model.node("ReduceSum", {"present"}, {"y"}, {{"keepdims", 0}});
+  model.node("Neg", {"past"}, {"z"});
+  model.node("Shape", {"present"}, {"size"});
+  model.output("present").output("y").output("z").output("size");
+  return model;
+}
+
+TEST(OnnxStates, AConcatOfThePastGrows) {
+  for (const int64_t axis : {1, -2}) {
+    const ir::Graph graph = cache(axis).import({.states = {{"past", "present"}}});
+    ir::verify(graph);
+    EXPECT_EQ(testing::input_names(graph), testing::OnnxNames{"x"});
+    EXPECT_EQ(graph.output_names, (std::vector<std::string>{"y", "z", "size"}));
+    ASSERT_EQ(graph.states.size(), 1u);
+    EXPECT_EQ(ir::to_string(graph.states[0]->type), "f32[2, N+P, 3]");
+    EXPECT_TRUE(std::ranges::none_of(graph.nodes(),
+                                     [](const auto& node) { return node->op_name() == "cat"; }));
+    ir::RefStates states;
+    ir::InterpretOptions options;
+    options.states = &states;
+    const ir::Graph bound = graph.bind({{"P", 2}, {"N", 3}});
+    Tensor x(DType::f32, {2, 3, 3});
+    for (int64_t i = 0; i < 18; ++i) x.set(i, 1);
+    const std::vector<ir::RefTensor> inputs = {ir::to_ref(x)};
+    const auto outputs = ir::interpret(bound, inputs, ir::RefMode::stepwise, options);
+    EXPECT_EQ(ir::to_tensor(outputs[0]).get(0), 36);
+    EXPECT_EQ(outputs[1].shape, (std::vector<int64_t>{2, 2, 3})) << "the old rows";
+    EXPECT_EQ(ir::to_tensor(outputs[2]).get_int(1), 5);
+    const Tensor after = ir::to_tensor(states.at(bound.states[0]));
+    EXPECT_EQ(after.get(5), 0) << "a row that was there";
+    EXPECT_EQ(after.get(6), 2) << "a new one";
+  }
+}
+
+TEST(OnnxStates, WhatDoesNotGrowIsRefused) {
+  const auto import = [](const OnnxModel& model) {
+    return model.import({.states = {{"past", "present"}}});
+  };
+  EXPECT_ERROR(cache().import({.dims = {{"P", 2}}, .states = {{"past", "present"}}}),
+               "the input is f32[2, 2, 3], the output f32[2, N+2, 3]; a state keeps its type, or "
+               "the output is the input with more rows (Concat) along a dim that is no number");
+  OnnxModel turned;  // the new rows come first
+  turned.input("past", {{"P", 3}}).input("x", {{1, 3}});
+  turned.node("Concat", {"x", "past"}, {"present"}, {{"axis", 0}});
+  turned.node("Neg", {"x"}, {"y"}).output("present").output("y");
+  EXPECT_ERROR(import(turned), "a state keeps its type");
+  OnnxModel other;  // along another dim than the one that differs in name
+  other.input("past", {{"P", 3}}).input("x", {{"P", 2}});
+  other.node("Concat", {"past", "x"}, {"present"}, {{"axis", 1}});
+  other.node("Neg", {"x"}, {"y"}).output("present").output("y");
+  EXPECT_ERROR(import(other), "a state keeps its type");
+}
+
 TEST(OnnxStates, WhatDoesNotFitIsRefused) {
   const auto import = [](const OnnxModel& model, const StatePairs& pairs) {
     return model.import({.states = pairs});
@@ -74,13 +134,6 @@ TEST(OnnxStates, WhatDoesNotFitIsRefused) {
   EXPECT_ERROR(import(sums(), {{"past", "present"}, {"x", "present"}}),
                "state 'x', next value 'present': the graph has no such output");
   EXPECT_ERROR(import(sums(), {{"two", "present"}}), "the graph has no such input");
-
-  OnnxModel grows;
-  grows.input("past", {{"P", 3}}).input("x", {{1, 3}});
-  grows.node("Concat", {"past", "x"}, {"present"}, {{"axis", 0}});
-  grows.node("Neg", {"x"}, {"y"}).output("present").output("y");
-  EXPECT_ERROR(import(grows, {{"past", "present"}}),
-               "the input is f32[P, 3], the output f32[P+1, 3]; a state keeps its type");
 
   OnnxModel alone;
   alone.input("past", {{3}}).node("Neg", {"past"}, {"present"}).output("present");
