@@ -212,7 +212,7 @@ void Context::check_not_lengths(const exec::Dims& dims) const {
       fail_input("'", executable.dims[static_cast<size_t>(info.dim)].name,
                  "' is the length of state '",
                  executable.buffers[static_cast<size_t>(info.buffer)].name,
-                 "', which comes with the state");
+                 "', which comes with it");
 }
 
 // The sizes when states have grown as far as they can.

@@ -76,7 +76,7 @@ constexpr Family kFamilies[] = {
      "size_value "
      "to zeros zeros_like "},
     {"Functions of the program", " external "},
-    {"States", " assign "},
+    {"States", " append assign "},
 };
 
 std::string attribute_text(const AttrDef& attr) {

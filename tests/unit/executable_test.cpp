@@ -258,6 +258,52 @@ TEST(Executables, AreCheckedBeforeTheyAreUsed) {
   }
 }
 
+// A sample whose state of 8 rows is as long as the dim, and grows by `added` in each run.
+Executable growing(const SymInt& added = 1) {
+  Executable e = sample();
+  e.dims = {{"p", {0, 7, 1}}};
+  e.states = {{5, -1, 0, 0, added}};
+  return e;
+}
+
+TEST(Executables, StatesThatGrowAreChecked) {
+  const Executable back = read(written(growing(2)));
+  EXPECT_EQ(back.states[0].axis, 0);
+  EXPECT_EQ(back.states[0].dim, 0);
+  EXPECT_EQ(back.states[0].added, SymInt(2));
+  struct Case {
+    std::function<void(Executable&)> change;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {[](auto& e) { e.states[0].axis = 1; }, "the axis along which a state grows is 1"},
+      {[](auto& e) { e.states[0].dim = 1; }, "the dim that is a state's length is 1"},
+      {[](auto& e) { e.states[0].dim = -1; }, "the dim that is a state's length is -1"},
+      {[](auto& e) { e.states[0].added = SymInt::symbol("q"); }, "no symbol 'q'"},
+      {[](auto& e) { e.buffers[5].shape = {SymInt::symbol("p")}; }, "grows and has an open size"},
+      {[](auto& e) {
+         e.buffers.push_back(e.buffers[5]);
+         e.buffers.back().name = "more";
+         e.states.push_back({8, -1, 0, 0, 2});
+       },
+       "states 's' and 'more' have one length, 'p', and grow by 1 and 2"},
+  };
+  for (const Case& one : cases) {
+    Executable executable = growing();
+    one.change(executable);
+    EXPECT_ERROR_KIND(check(executable), ErrorKind::bad_input, one.reason);
+  }
+  const auto at = [](int64_t p, const SymInt& added) {
+    Sizes sizes;
+    sizes.values["p"] = p;
+    check(growing(added), sizes);
+  };
+  EXPECT_NO_THROW(at(7, 1));
+  EXPECT_ERROR(at(7, 2), "state 's' has room for 8 along dim 0, not for 7 (p) and 2 more");
+  EXPECT_ERROR(at(3, -1), "state 's' has room for 8");
+  EXPECT_ERROR(at(3, int64_t{1} << 62), "state 's' has room for 8");
+}
+
 // One image of 2 x 2 pixels of 4 channels, and windows of 3 x 3 with a padding of 1.
 TensorMap im2col_map() {
   TensorMap map = {"image", 0, DType::f32, 0, {4, 2, 2, 1}, {16, 32, 64}, {}, 0};

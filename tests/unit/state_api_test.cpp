@@ -1,5 +1,6 @@
 // States and open dims through the public interface.
 #include <cstddef>
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -62,6 +63,79 @@ TEST(StateApi, StatesAreListedReadSetAndReset) {
   EXPECT_EQ(values(context.state("s")), std::vector<float>(12, 0));
   EXPECT_ERROR(context.state("z"), "the graph has no state 'z'");
   EXPECT_ERROR(context.set_state("s", count), "state 's' is f32[4, 3], not i32[]");
+}
+
+// Sums of all rows so far.
+constexpr const char* kGrows =
+    "tcc: 1\n"
+    "dims: {P: 0, N: 1}\n"
+    "inputs: {x: {dtype: f32, shape: [2, N]}, m: {dtype: f32, shape: [P + N]}}\n"
+    "states: {s: {dtype: f32, shape: [2, P + N]}}\n"
+    "nodes:\n"
+    "  - {out: a, op: append, in: [s, x], dim: 1, length: P}\n"
+    "  - {out: now, op: slice, in: [a], dim: 1, start: 0, end: P + N}\n"
+    "  - {out: p, op: mul, in: [now, m]}\n"
+    "  - {out: y, op: sum, in: [p], dim: [1]}\n"
+    "outputs: [y]\n";
+
+TEST(StateApi, AStateGrows) {
+  const std::string device = device_that_runs();
+  if (device.empty()) GTEST_SKIP() << "no device";
+  const CompiledGraph compiled =
+      compile(Graph::from_yaml(kGrows), device, {.open_dims = {"P=0..5", "N=1..2"}});
+  Context context(compiled), other(compiled);
+  const auto ones = [](std::int64_t count) {
+    return HostTensor::of<float>({count}, std::vector<float>(count, 1));
+  };
+  const auto run = [&](Context& in, std::vector<float> x, std::int64_t length) {
+    const auto rows = std::ssize(x) / 2;
+    return values(in.run({{HostTensor::of<float>({2, rows}, x), ones(length + rows)}}).at(0));
+  };
+  EXPECT_EQ(run(context, {1, 2, 10, 20}, 0), (std::vector<float>{3, 30}));
+  EXPECT_EQ(run(context, {3, 30}, 2), (std::vector<float>{6, 60}));
+  EXPECT_EQ(context.dims().at("P"), 3);
+  EXPECT_EQ(context.states().at(0).shape, (std::vector<std::int64_t>{2, 3}));
+  EXPECT_EQ(context.states().at(0).bytes, 24);
+  EXPECT_EQ(values(context.state("s")), (std::vector<float>{1, 2, 3, 10, 20, 30}));
+  EXPECT_ERROR(run(context, {4, 40}, 1),
+               "input 'm': dim 0 is 2, not 4 (N = 1 by input 'x': dim 1, P = 3 by state 's')");
+  EXPECT_EQ(run(other, {5, 50}, 0), (std::vector<float>{5, 50})) << "contexts share no state";
+
+  // On buffers, at the shapes that the context tells.
+  if (compiled.device() != "null") {
+    context.set_dims({{"N", 1}});
+    EXPECT_EQ(context.inputs().at(1).shape, std::vector<std::int64_t>{4});
+    const DeviceBuffer x(device, 8), m(device, 16), y(device, 8);
+    const std::vector<float> row = {4, 40}, mask = {1, 1, 1, 1};
+    x.write(std::as_bytes(std::span(row)));
+    m.write(std::as_bytes(std::span(mask)));
+    context.run_device(std::vector{x, m}, std::vector{y});
+    std::vector<float> sums(2);
+    y.read(std::as_writable_bytes(std::span(sums)));
+    EXPECT_EQ(sums, (std::vector<float>{10, 100}));
+    EXPECT_EQ(context.inputs().at(1).shape, std::vector<std::int64_t>{5});
+  }
+
+  const std::filesystem::path file =
+      std::filesystem::path(::testing::TempDir()) / "grown.safetensors";
+  context.save_states(file);
+  other.load_states(file);
+  EXPECT_EQ(run(other, {0, 0}, 4), (std::vector<float>{10, 100}));
+  EXPECT_EQ(run(other, {1, 1}, 5), (std::vector<float>{11, 101}));
+  EXPECT_ERROR(run(other, {1, 1}, 6), "state 's' is full: it is 6 long, and P = 0..5");
+  other.save_states(file);
+  Context small(
+      compile(Graph::from_yaml(kGrows), device, {.dims = {{"N", 1}}, .open_dims = {"P=0..4"}}));
+  EXPECT_ERROR(small.load_states(file), "state 's' is f32[2, 0], in the file f32[2, 6]");
+  EXPECT_EQ(values(small.state("s")), std::vector<float>());
+
+  other.reset_states();
+  EXPECT_EQ(run(other, {7, 70}, 0), (std::vector<float>{7, 70}));
+  EXPECT_ERROR(other.set_dims({{"P", 1}}), "'P' is the length of state 's', which comes with it");
+  const DeviceBuffer memory(device, 2 * 7 * 4);
+  EXPECT_ERROR(other.bind_state("s", memory), "state 's' grows");
+  EXPECT_ERROR(Context(compiled, {{"P", 1}, {"N", 1}}), "'P' is the length of state 's'");
+  EXPECT_ERROR(compile(Graph::from_yaml(kGrows), device), "its length P stays open");
 }
 
 TEST(StateApi, GraphsThatAreBuiltHaveStates) {
