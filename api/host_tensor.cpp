@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "api/impl.h"
@@ -8,6 +9,9 @@ HostTensor::HostTensor(std::string_view dtype_name, std::vector<std::int64_t> di
     : dtype(dtype_name), shape(std::move(dims)) {
   const auto type = parse_dtype(dtype);
   if (!type) fail_input("'", dtype, "' is no dtype");
+  if (const auto open = std::ranges::find(shape, -1); open != shape.end())
+    fail_input(type_text(*type, shape), ": dim ", open - shape.begin(),
+               " is open, so that the run's size is needed: HostTensor(\"", dtype, "\", shape)");
   const auto size = tensor_bytes(*type, shape);
   if (!size) fail_input(type_text(*type, shape), ": a negative dim, or too large");
   bytes.resize(static_cast<size_t>(*size));

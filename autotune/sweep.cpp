@@ -513,6 +513,41 @@ class KernelSweep final : public Sweep {
     else if (!winner_ && played.duel.valid)
       loser_ = played;
     compared_ |= played.duel.valid;
+    if (winner_ || loser_) meet_default(binary_of);
+  }
+
+  // The finals say how fast the best config is. A gain over the default needs the default's time of
+  // the same minutes, not that of the sweep's begin: the two meet, unless they did so in the
+  // finals.
+  template <class BinaryOf>
+  void meet_default(const BinaryOf& binary_of) {
+    const sched::Config& by_default = tunable_.default_config;
+    const sched::Config best = winner_ ? winner_->config : incumbent_;
+    if (!default_works() || best == by_default || incumbent_ == by_default || in_a_hurry()) return;
+    if (against_default_ && against_default_->config == best) return;
+    const bool has_met = !winner_ && loser_->config == by_default;
+    const DuelResult met =
+        has_met ? loser_->duel
+                : duel(*bench_, binary_of(best), binary_of(by_default), [] { return true; });
+    if (!met.valid) return;
+    against_default_ = {best, met};
+    if (!met.won()) return;
+    // It is the fastest of all, which its trial did not show.
+    const DuelResult final = duel(*bench_, binary_of(incumbent_), binary_of(by_default),
+                                  [this] { return in_a_hurry(); });
+    if (final.won()) winner_ = FinalResult{by_default, final};
+  }
+
+  bool default_works() const {
+    const Measurement* measured = measurement_of(result_, tunable_.default_config);
+    return measured && measured->status == Status::measured;
+  }
+
+  // By the duel that the best's time is of; 0: the two have not met.
+  double default_seconds_beside_best() const {
+    if (result_.best_config == tunable_.default_config) return result_.best_seconds;
+    const bool have_met = against_default_ && against_default_->config == result_.best_config;
+    return have_met ? result_.best_seconds * against_default_->duel.ratio : 0;
   }
 
   // 0: it does not work.
@@ -542,7 +577,9 @@ class KernelSweep final : public Sweep {
       result_.best_seconds = best.seconds;
       (incumbent_ == result_.today.config ? result_.today_seconds : result_.default_seconds) =
           duel.incumbent.seconds;
-      if (incumbent_ == tunable_.default_config) result_.default_seconds = duel.incumbent.seconds;
+      result_.default_seconds = incumbent_ == tunable_.default_config
+                                    ? duel.incumbent.seconds
+                                    : default_seconds_beside_best();
     }
     const bool fails_today = incumbent_ != result_.today.config || unopposed_;
     if (!winner_ && !fails_today) result_.kept = compared_ ? "nothing is faster" : "no finals";
@@ -568,8 +605,9 @@ class KernelSweep final : public Sweep {
   std::unique_ptr<Searcher> searcher_;
   std::vector<Trial> pending_;  // proposed, and not measured yet
   std::optional<FinalResult> winner_, loser_;
-  std::optional<sched::Config> unopposed_;  // the fastest, where the incumbent does not work
-  size_t finals_at_ = 0;                    // so many trials when they were played
+  std::optional<FinalResult> against_default_;  // the best config, and the default as challenger
+  std::optional<sched::Config> unopposed_;      // the fastest, where the incumbent does not work
+  size_t finals_at_ = 0;                        // so many trials when they were played
   bool compared_ = false;  // today's config was, or nothing is left that it could be compared with
   KernelResult result_;
 };

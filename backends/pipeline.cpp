@@ -199,7 +199,7 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   Scheduled result;
   result.graph = run_graph_stages(graph, target, options);
   if (!options.open_dims.empty())
-    sched::check_open_dims(*result.graph, target, precision_of(options), options.open_dims);
+    sched::check_open_dims(*result.graph, graph, target, precision_of(options), options.open_dims);
   sched::PartitionOptions partition;
   partition.fuse = options.fuse;
   partition.precision = precision_of(options);

@@ -42,10 +42,11 @@ install(CODE "
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tcc)
 install(EXPORT tcc NAMESPACE tcc:: DESTINATION ${package_dir} FILE tccTargets.cmake)
-configure_package_config_file(cmake/tccConfig.cmake.in tccConfig.cmake INSTALL_DESTINATION ${package_dir})
-write_basic_package_version_file(tccConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/tccConfig.cmake ${PROJECT_BINARY_DIR}/tccConfigVersion.cmake
-        DESTINATION ${package_dir})
+# In a folder of their own: find_package() cannot use the build folder, which has no tccTargets.cmake.
+set(config_dir ${PROJECT_BINARY_DIR}/generated/package)
+configure_package_config_file(cmake/tccConfig.cmake.in ${config_dir}/tccConfig.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${config_dir}/tccConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${config_dir}/tccConfig.cmake ${config_dir}/tccConfigVersion.cmake DESTINATION ${package_dir})
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH prefix_of_pkgconfig /prefix/${pkgconfig_dir} /prefix)  # so that the folder may be moved
 string(REGEX REPLACE "/$" "" prefix_of_pkgconfig ${prefix_of_pkgconfig})

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/deciding_extent.h"
 #include "support/checked.h"
 #include "support/error.h"
 #include "support/plural.h"
@@ -22,7 +23,7 @@ void read_dims(const Executable& executable, const Dims& dims, std::span<int64_t
     if (const auto given = dims.find(dim.name); given != dims.end())
       check_size(dim, given->second);
     else if (sizes[static_cast<size_t>(&dim - executable.dims.data())] < 0)
-      fail_input("'", dim.name, "' has no value");
+      fail_input("'", dim.name, "' has no size (", dim.name, " = ", dim.range.to_string(), ")");
   for (size_t i = 0; i < sizes.size(); ++i)
     if (const auto given = dims.find(executable.dims[i].name); given != dims.end())
       sizes[i] = given->second;
@@ -42,16 +43,13 @@ ShapeReader::ShapeReader(const Executable& executable)
     const auto& shape = executable.buffers[static_cast<size_t>(executable.inputs[i])].shape;
     for (size_t axis = 0; axis < shape.size(); ++axis) {
       Place& place = places_.emplace_back(Place{i, axis, &shape[axis]});
-      const std::span<const SymInt::Term> terms = shape[axis].terms();
-      if (terms.size() != 1 || terms[0].atoms.size() != 1 || terms[0].coefficient < 1) continue;
-      const ir::Atom& atom = *terms[0].atoms[0];
-      const auto dim = std::ranges::find_if(dims, [&](const OpenDim& one) {
-        return atom.kind == ir::Atom::Kind::symbol && one.symbol() == atom.name;
-      });
+      const std::optional<ir::DecidingExtent> extent = ir::deciding_extent(shape[axis]);
+      if (!extent) continue;
+      const auto dim = std::ranges::find(dims, extent->symbol, &OpenDim::symbol);
       if (dim == dims.end()) continue;
       place.dim = static_cast<int>(dim - dims.begin());
-      place.factor = terms[0].coefficient;
-      place.constant = shape[axis].constant();
+      place.factor = extent->factor;
+      place.constant = extent->constant;
     }
   }
   for (const OpenDim& dim : dims) values_.values[dim.symbol()] = 0;

@@ -450,10 +450,16 @@ class PackageWriter {
   // The kernels of a part, for people.
   static std::string kernels_text(const Executable& part) {
     std::string text;
+    size_t variant = 0;
     each_executable(part, [&](const Executable& executable) {
+      std::string sizes;  // of the variant
+      if (&executable != &part)
+        for (const auto& [dim, size] : part.variants[variant++].sizes)
+          sizes += str(sizes.empty() ? "" : ",", printable(dim), "=", size);
+      if (!sizes.empty()) sizes += ", ";
       for (size_t i = 0; i < executable.kernels.size(); ++i) {
         const KernelBinary& kernel = executable.kernels[i];
-        text += str("#   kernel ", i, ": ", printable(kernel.template_name), " ",
+        text += str("#   ", sizes, "kernel ", i, ": ", printable(kernel.template_name), " ",
                     printable(kernel.region), " | ", printable(kernel.config), " | ",
                     printable(kernel.tier), " | ", kernel.code.size(), " bytes\n");
       }

@@ -25,10 +25,19 @@ std::string refusal_of(const ir::Node& node, const FusionGroups& groups) {
   }
 }
 
+// The user's op that the node was made of; the node's own where its place does not tell.
+std::string_view written_op(const ir::Node& node, const ir::Graph& written) {
+  const std::string where = ir::to_string(node.location);
+  if (!where.empty())
+    for (const auto& one : written.nodes())
+      if (ir::to_string(one->location) == where) return one->op_name();
+  return node.op_name();
+}
+
 }  // namespace
 
-void check_open_dims(const ir::Graph& graph, const Target& target, const RegionPrecision& precision,
-                     const ir::SizeRanges& dims) {
+void check_open_dims(const ir::Graph& graph, const ir::Graph& written, const Target& target,
+                     const RegionPrecision& precision, const ir::SizeRanges& dims) {
   const FusionGroups groups(graph, target, precision);
   for (const auto& node : graph.nodes()) {
     std::set<std::string> open;  // symbols
@@ -42,10 +51,10 @@ void check_open_dims(const ir::Graph& graph, const Target& target, const RegionP
     const auto dim = std::ranges::find_if(dims, [&](const auto& one) {
       return ir::symbol_name(one.first, one.second) == *open.begin();
     });
-    fail_input(where, where.empty() ? "" : ": ", node->op_name(),
-               ": has no kernel with the open dim '",
-               dim == dims.end() ? *open.begin() : dim->first, "' (", reason,
-               "): leave it out of open_dims, and compile for each size");
+    const std::string name = dim == dims.end() ? *open.begin() : dim->first;
+    fail_input(where, where.empty() ? "" : ": ", written_op(*node, written),
+               ": has no kernel with the open dim '", name, "' (", reason, "): give '", name,
+               "' a number, and compile for each size");
   }
 }
 

@@ -7,9 +7,10 @@
 
 namespace tcc::sched {
 
-// Throws Error(bad_input), which names the node, the dim and what to do, for a node with an open
-// dim that no kernel template takes by itself. `dims` are those that the graph was bound with.
-void check_open_dims(const ir::Graph& graph, const Target& target, const RegionPrecision& precision,
-                     const ir::SizeRanges& dims);
+// Throws Error(bad_input), which names the op, the dim and what to do, for a node with an open dim
+// that no kernel template takes by itself. `dims` are those that the graph was bound with;
+// `written` is the graph before the passes, whose ops are called as the user called them.
+void check_open_dims(const ir::Graph& graph, const ir::Graph& written, const Target& target,
+                     const RegionPrecision& precision, const ir::SizeRanges& dims);
 
 }  // namespace tcc::sched

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "executable/package.h"
 #include "frontend/yaml/document.h"
 #include "ir/dtype.h"
 #include "ir/graph.h"
@@ -19,6 +20,7 @@
 #include "support/log.h"
 #include "support/version.h"
 #include "tools/help.h"
+#include "tools/help_forms.h"
 #include "tools/run_info.h"
 
 namespace tcc::tools {
@@ -43,6 +45,32 @@ std::string unknown_option(const CLI::App& app) {
     return str("unknown option ", name, meant.empty() ? "; see --help" : meant);
   }
   return "";
+}
+
+// A flag takes its alternative by "=" alone: "--check=ops". Says about the first word too many
+// which one was meant, or "".
+std::string unknown_word(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining(true);
+  if (words.empty()) return "";
+  std::string meant;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() > 0 || option->get_lnames().empty()) continue;
+    std::istringstream values(value_name(*option));
+    for (std::string value; std::getline(values, value, '|');)
+      if (value == words.front())
+        meant = str("; did you mean --", option->get_lnames().front(), "=", value, "?");
+  }
+  return str("one word too many: '", words.front(), "'", meant.empty() ? "; see --help" : meant);
+}
+
+// The parser's words about a value that is no number.
+std::string value_error(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const std::string_view begin = "Could not convert: ";
+  const size_t equal = text.find(" = ");
+  if (!text.starts_with(begin) || equal == text.npos) return text + "; see --help";
+  return str(text.substr(begin.size(), equal - begin.size()), ": must be a whole number, not '",
+             text.substr(equal + 3), "'");
 }
 
 // Throws Error(bad_input) for a word of TCC_LOGS that names no log.
@@ -72,7 +100,10 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
       std::cerr << app.get_name() << ": " << unknown << "\n";
       return static_cast<int>(ErrorKind::bad_input);
     }
-    std::cerr << app.get_name() << ": " << error.what() << "; see --help\n";
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+      std::cerr << app.get_name() << ": " << unknown_word(app) << "\n";
+    else
+      std::cerr << app.get_name() << ": " << value_error(error) << "\n";
     return static_cast<int>(ErrorKind::bad_input);
   }
   log_as_lines(app.get_name());
@@ -111,12 +142,10 @@ void log_as_lines(const std::string& program, const std::function<void(const std
       LogLevel::warning);
 }
 
-namespace {
-
-DimOptions parse_dims(const std::vector<std::string>& texts, const std::string& option) {
+DimOptions parse_dims(const std::vector<std::string>& texts) {
   DimOptions dims;
   for (const std::string& text : texts) {
-    const std::string said = str(option, " ", text);
+    const std::string said = str("--dim ", text);
     const ir::DimOption dim = ir::parse_dim(text, said);
     if (dims.numbers.contains(dim.name) || dims.open.contains(dim.name))
       fail_input(said, ": given twice");
@@ -128,17 +157,20 @@ DimOptions parse_dims(const std::vector<std::string>& texts, const std::string& 
   return dims;
 }
 
-}  // namespace
-
-DimOptions parse_dims(const std::vector<std::string>& texts) { return parse_dims(texts, "--dim"); }
-
 std::map<std::string, int64_t, std::less<>> parse_numbers(const std::vector<std::string>& texts,
                                                           const std::string& option,
                                                           const std::string& why) {
-  DimOptions dims = parse_dims(texts, option);
-  if (!dims.open.empty())
-    fail_input(option, " ", dims.open.begin()->first, ": must be a number: ", why);
-  return std::move(dims.numbers);
+  std::map<std::string, int64_t, std::less<>> numbers;
+  for (const std::string& text : texts) {
+    const std::string said = str(option, " ", text);
+    const size_t equal = text.find('=');
+    if (equal == text.npos || equal + 1 == text.size() ||
+        text.find_first_not_of("0123456789", equal + 1) != text.npos)
+      fail_input(said, ": must be NAME=NUMBER: ", why);
+    const ir::DimOption dim = ir::parse_dim(text, said);
+    if (!numbers.emplace(dim.name, *dim.number).second) fail_input(said, ": given twice");
+  }
+  return numbers;
 }
 
 void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const ir::Graph& graph) {
@@ -148,6 +180,30 @@ void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const i
     if (!graph.dims.count(name))
       fail_input("--dim ", name, ": the graph has no such dim", yaml::or_known(name, known));
   }
+}
+
+bool is_for_package(const std::string& file) {
+  return std::filesystem::path(file).extension() == exec::kPackageExtension ||
+         exec::is_package(file);
+}
+
+void refuse_package(const std::string& file) {
+  if (is_for_package(file))
+    fail_input(file, ": is a package, which is compiled already; graphs are .yaml or .onnx files");
+}
+
+CLI::Validator number_in(double least, double most) {
+  const auto shown = [](double bound) {  // a million as such
+    return bound == std::floor(bound) ? std::to_string(static_cast<int64_t>(bound)) : str(bound);
+  };
+  return {[=](const std::string& text) -> std::string {
+            double value = 0;
+            const bool is_number = CLI::detail::lexical_cast(text, value);
+            if (is_number && value >= least && value <= most) return "";
+            return str("must be a number from ", shown(least), " to ", shown(most), ", not '", text,
+                       "'");
+          },
+          "number"};
 }
 
 void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph,

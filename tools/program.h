@@ -40,6 +40,11 @@ std::map<std::string, int64_t, std::less<>> parse_numbers(const std::vector<std:
 // Fails for a dim that the graph lacks, and lists the graph's dims.
 void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const ir::Graph& graph);
 
+// Returns whether the user means a package: by the file's ending, or by how it begins.
+bool is_for_package(const std::string& file);
+// Throws Error(bad_input) for a package where a graph is needed.
+void refuse_package(const std::string& file);
+
 // Says on stderr, in one line, which dims of an .onnx graph have no number, so that the default
 // stands for them, but for those that stay open. (A YAML graph states its defaults.)
 void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph,
@@ -51,6 +56,9 @@ void check_can_write(const std::string& option, const std::filesystem::path& fil
 
 std::string format_bytes(double bytes);      // "93.8 MiB"
 std::string format_seconds(double seconds);  // "12.3 us"
+// Option values that are numbers from `least` to `most`.
+CLI::Validator number_in(double least, double most);
+
 // Formats GB/s or TFLOP/s: "4061", "12.3", "0.0052"; "-" where no time passed.
 std::string format_rate(double rate);
 

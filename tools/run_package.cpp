@@ -1,9 +1,11 @@
 #include "tools/run_package.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 
 #include "executable/open_dims.h"
+#include "frontend/state_file.h"
 #include "runtime/package.h"
 #include "runtime/program.h"
 #include "support/error.h"
@@ -14,6 +16,7 @@
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/run_info.h"
+#include "tools/run_sizes.h"
 
 namespace tcc::tools {
 namespace {
@@ -25,6 +28,7 @@ class RunPackage {
 
   int run() {
     check_can_write("--outputs", options_.outputs);
+    check_state_files(options_.states);
     if (options_.device == "reference")
       fail_input("--device reference: a package has no graph for it");
     device_ = open_device("tcc-run", options_.device);
@@ -34,29 +38,95 @@ class RunPackage {
     const auto program =
         std::make_shared<const runtime::Program>(device_, std::move(chosen.executable));
     load_seconds_ = seconds_since(start);
-    take_interface(program->executable());
     const InputFiles files(options_.inputs);
+    take_sizes(program->executable(), files);
+    take_interface(program->executable());
     check_outputs_path(options_.outputs, interface_.outputs.size());
+    check_has_states(options_.states, options_.package, !states_.empty());
     const std::vector<Tensor> inputs = load_inputs(interface_, files, options_.seed);
     say_drawn_inputs("tcc-run", interface_, files);
 
     const auto begin = std::chrono::steady_clock::now();
     runtime::Context context(program, nullptr, dims_);
+    ran_ = &context.program_at_hand();
+    arena_bytes_ = context.arena_bytes();
+    if (!options_.states.load.empty())
+      load_states(
+          options_.states.load, states_,
+          [&](size_t k, const TensorInfo& info) {
+            return context.fits_state(k, info.dtype, info.shape);
+          },
+          [&](size_t k, const Tensor& value) { context.set_state(k, value); });
     outputs_ = context.run(inputs);
     run_seconds_ = seconds_since(begin);
     for (int i = 1; i < options_.runs; ++i) outputs_ = context.run(inputs);
     if (!options_.outputs.empty()) save_outputs(interface_, outputs_, options_.outputs);
-    if (options_.bench > 0) bench_ = measure(context, program->executable(), options_.bench);
+    for (size_t k = 0; k < states_.size(); ++k) {
+      last_.push_back(context.state(k));
+      states_[k].second.shape = last_[k].shape();  // it may have grown
+    }
+    if (!options_.states.save.empty())
+      save_states(options_.states.save, states_, [&](size_t k) { return last_[k]; });
+    if (options_.bench > 0) bench_ = measure(context, ran_->executable(), options_.bench);
     report(*program);
     return 0;
   }
 
  private:
+  void take_sizes(const exec::Executable& executable, const InputFiles& files) {
+    RunSizes sizes;
+    for (const exec::StateInfo& state : executable.states)
+      if (state.grows()) {
+        const exec::OpenDim& dim = executable.dims[static_cast<size_t>(state.dim)];
+        const std::string& name = executable.buffers[static_cast<size_t>(state.buffer)].name;
+        lengths_[dim.name] = dim.range.least;
+        sizes[dim.name] = {dim.range.least, str("the first length of state '", name, "'")};
+      }
+    for (const auto& [name, size] : parse_at(options_.at)) {
+      if (lengths_.contains(name))
+        fail_input("--at ", name, "=", size, ": it is ", sizes.at(name).from);
+      if (std::ranges::find(executable.dims, name, &exec::OpenDim::name) == executable.dims.end())
+        fail_input("--at ", name, "=", size, ": ", options_.package, " has no open dim '", name,
+                   "'", executable.dims.empty() ? "" : "; it has " + dims_text(executable));
+      sizes[name] = {size, "--at"};
+    }
+    std::vector<RunDim> dims;
+    for (const exec::OpenDim& dim : executable.dims)
+      dims.push_back({dim.name, dim.symbol(), dim.range.multiple, dim.range});
+    std::vector<RunInput> inputs;
+    for (const int number : executable.inputs) {
+      const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
+      inputs.push_back({buffer.name, buffer.shape});
+    }
+    add_sizes_of_inputs(inputs, dims, files, sizes);
+    for (const exec::OpenDim& dim : executable.dims) {
+      if (lengths_.contains(dim.name)) continue;
+      const auto known = sizes.find(dim.name);
+      if (known == sizes.end())
+        fail_input(options_.package, ": '", dim.name, "' has no size: give --at ", dim.name,
+                   "=N, or an input whose shape tells it (", dims_text(executable), ")");
+      dims_[dim.name] = known->second.size;
+    }
+  }
+
+  static std::string type_of(const Tensor& tensor) {
+    return type_text(tensor.dtype(), tensor.shape());
+  }
+
+  // "B = 1..8, S = free".
+  static std::string dims_text(const exec::Executable& executable) {
+    std::string text;
+    for (const exec::OpenDim& dim : executable.dims)
+      text += str(text.empty() ? "" : ", ", dim.name, " = ", dim.range.to_string());
+    return text;
+  }
+
   // The inputs and outputs as values of a graph, for the functions that draw and save tensors.
   void take_interface(const exec::Executable& executable) {
-    dims_ = parse_numbers(options_.at, "--at", "it is the size of one run");
     std::vector<int64_t> numbers(executable.dims.size(), -1);
-    exec::read_dims(executable, dims_, numbers);
+    exec::Dims all = dims_;
+    all.insert(lengths_.begin(), lengths_.end());
+    exec::read_dims(executable, all, numbers);
     const exec::Sizes sizes = exec::sizes_of(executable, numbers);
     const auto type_of = [&](int number) {
       const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
@@ -67,47 +137,63 @@ class RunPackage {
     const auto name_of = [&](int number) {
       return executable.buffers[static_cast<size_t>(number)].name;
     };
+    for (const int number : exec::state_buffers(executable)) {
+      const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
+      states_.push_back({buffer.name, {buffer.dtype, sizes.of(buffer.shape)}});
+    }
     interface_.name = package_.name();
     for (const int number : executable.inputs)
       interface_.add_input(name_of(number), type_of(number));
     for (const int number : executable.outputs) {
-      // An output's value only has a type here.
-      types_.push_back(type_of(number));
+      // An output's value is not needed here.
       interface_.output_names.push_back(name_of(number));
       interface_.outputs.push_back(nullptr);
     }
   }
 
   void report(const runtime::Program& program) const {
-    const exec::Executable& e = program.executable();
+    const exec::Executable& e = ran_->executable();
     if (options_.json) {
       std::cout << json(program) << "\n";
       return;
     }
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      std::cout << interface_.output_names[i] << ": " << ir::to_string(types_[i]);
+      std::cout << interface_.output_names[i] << ": " << type_of(outputs_[i]);
       const std::string_view emptiness = emptiness_of(outputs_[i]);
+      if (!emptiness.empty()) std::cout << "  (all elements are " << emptiness << ")";
+      std::cout << "\n";
+    }
+    for (size_t k = 0; k < states_.size(); ++k) {
+      const std::string_view emptiness = emptiness_of(last_[k]);
+      std::cout << "state " << states_[k].first << ": " << type_of(last_[k]);
       if (!emptiness.empty()) std::cout << "  (all elements are " << emptiness << ")";
       std::cout << "\n";
     }
     std::cout << device_->name() << ": the part for " << package_.parts()[part_].target << ", "
               << counted(exec::launches(e).size(), "launch", "launches") << " of "
-              << counted(e.kernels.size(), "kernel") << ", loaded in "
+              << counted(e.kernels.size(), "kernel")
+              << (ran_ == &program ? "" : " of the variant for these sizes") << ", arena "
+              << format_bytes(static_cast<double>(arena_bytes_)) << ", loaded in "
               << format_seconds(load_seconds_) << ", first run in " << format_seconds(run_seconds_)
               << "\n";
     if (options_.bench > 0) std::cout << bench_table(bench_, e);
   }
 
   std::string json(const runtime::Program& program) const {
-    const exec::Executable& e = program.executable();
+    const exec::Executable& e = ran_->executable();
     JsonWriter json(JsonWriter::Style::indented);
     json.begin_object().member("tcc_run_package", 1);
     add_made_by(json);
     json.member("graph", package_.name()).member("file", options_.package);
     add_device(json, *device_);
+    json.key("dims").begin_object();
+    for (const auto& [name, size] : dims_) json.member(name, size);
+    json.end_object();
     json.member("target", package_.parts()[part_].target)
         .member("launches", exec::launches(e).size())
         .member("kernels", e.kernels.size())
+        .member("is_variant", ran_ != &program)
+        .member("arena_bytes", arena_bytes_)
         .member("constant_bytes", program.constant_bytes())
         .member("seconds_load", load_seconds_)
         .member("seconds_run", run_seconds_);
@@ -116,10 +202,21 @@ class RunPackage {
     for (size_t i = 0; i < outputs_.size(); ++i)
       json.begin_object()
           .member("name", interface_.output_names[i])
-          .member("type", ir::to_string(types_[i]))
+          .member("type", type_of(outputs_[i]))
           .member("all", emptiness_of(outputs_[i]))
           .end_object();
-    json.end_array().end_object();
+    json.end_array();
+    if (!states_.empty()) {
+      json.member("runs", options_.runs).key("states").begin_array();
+      for (size_t k = 0; k < states_.size(); ++k)
+        json.begin_object()
+            .member("name", states_[k].first)
+            .member("type", type_of(last_[k]))
+            .member("all", emptiness_of(last_[k]))
+            .end_object();
+      json.end_array();
+    }
+    json.end_object();
     return json.text();
   }
 
@@ -127,9 +224,13 @@ class RunPackage {
   const exec::Package package_;
   std::shared_ptr<runtime::Device> device_;
   size_t part_ = 0;
-  exec::Dims dims_;  // sizes of the open ones
+  exec::Dims dims_;     // sizes of the open ones
+  exec::Dims lengths_;  // the first ones of states that grow
+  std::vector<NamedType> states_;
+  std::vector<Tensor> last_;               // of the states, after the last run
+  const runtime::Program* ran_ = nullptr;  // the whole, or a variant
+  int64_t arena_bytes_ = 0;                // at the sizes of the run
   ir::Graph interface_;
-  std::vector<ir::Type> types_;  // of the outputs
   std::vector<Tensor> outputs_;
   BenchResult bench_;
   double load_seconds_ = 0, run_seconds_ = 0;

@@ -115,7 +115,10 @@ class Compile {
       fail_input("--output or --package must be given, and not both");
     if (options_.package.empty() && !options_.weight_files.empty())
       fail_input("--weights: is for --package");
+    if (!options_.package.empty() && !options_.package.ends_with(exec::kPackageExtension))
+      fail_input("--package ", options_.package, ": must end in ", exec::kPackageExtension);
     check_can_write("--package", options_.package);
+    refuse_package(options_.graph);
     const std::vector<sched::Target> targets =
         options_.package.empty() ? std::vector{sched::target_by_name(options_.target)}
                                  : package_targets(options_.target);

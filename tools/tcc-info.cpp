@@ -293,7 +293,7 @@ int info_main(int argc, char** argv) {
       ->needs(self_test);
   app.add_option("--time-limit", test.limit_seconds, "of the test, in seconds")
       ->capture_default_str()
-      ->check(CLI::Range(1.0, 3600.0))
+      ->check(number_in(1.0, 3600.0))
       ->needs(self_test);
   app.add_option("--filter", test.filter, "samples whose names contain the word")->needs(self_test);
   app.add_option(

@@ -1,6 +1,7 @@
 // tcc-run: compiles a graph for a device and runs it: outputs, checks against the reference,
 // timings.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -15,9 +16,9 @@
 #include "frontend/graph_file.h"
 #include "frontend/state_file.h"
 #include "frontend/yaml/graph_writer.h"
+#include "ir/append.h"
 #include "ir/passes/convert_precision.h"
 #include "ir/passes/unroll_runs.h"
-#include "ir/append.h"
 #include "ir/reference/check.h"
 #include "ir/reference/interpreter.h"
 #include "runtime/program.h"
@@ -37,16 +38,19 @@
 #include "tools/progress.h"
 #include "tools/run_info.h"
 #include "tools/run_package.h"
+#include "tools/run_sizes.h"
+#include "tools/run_states.h"
 #include "tools/tensors.h"
 
 namespace tcc::tools {
 namespace {
 
 struct RunProgramOptions {
-  std::string graph, device = "auto", outputs, load_states, save_states, emit;
+  std::string graph, device = "auto", outputs, emit;
   std::string check;  // check: "outputs", "ops", or ""
   std::vector<std::string> dims, at, tuning;
   InputOptions inputs;
+  StateFiles states;
   CompileOptions compile;
   DumpOptions dump;
   uint64_t seed = 0;
@@ -61,7 +65,7 @@ class ProgramRun {
   int run() {
     check_options();
     check_can_write("--outputs", options_.outputs);
-    check_can_write("--save-states", options_.save_states);
+    check_state_files(options_.states);
     make_emit_folder();
     load();
     if (!options_.emit.empty()) write_yaml_graph(graph_, options_.emit);
@@ -70,8 +74,8 @@ class ProgramRun {
     else
       execute();
     if (!options_.outputs.empty()) save_outputs(bound_, outputs_, options_.outputs);
-    if (!options_.save_states.empty())
-      tcc::save_states(options_.save_states, state_types(), [&](size_t k) { return states_[k]; });
+    if (!options_.states.save.empty())
+      tcc::save_states(options_.states.save, state_types(), [&](size_t k) { return states_[k]; });
     if (!options_.check.empty()) check();
     report();
     return passed_ ? 0 : static_cast<int>(ErrorKind::check_failed);
@@ -81,12 +85,14 @@ class ProgramRun {
   void check_options() const {
     if (!options_.check.empty() && options_.check != "outputs" && options_.check != "ops")
       fail_input("--check=", options_.check, ": must be outputs (the default) or ops");
-    if (options_.check == "ops" && options_.device == "reference")
-      fail_input("--check=ops: the reference has no kernels");
+    if (options_.device == "reference") {
+      if (options_.check == "ops") fail_input("--check=ops: the reference has no kernels");
+      if (options_.bench > 0) fail_input("--bench: the reference has no kernels");
+    }
     if (options_.device != "null") return;
     if (!options_.check.empty()) fail_input("--check: the null device computes nothing");
     if (!options_.outputs.empty()) fail_input("--outputs: the null device computes nothing");
-    if (!options_.save_states.empty())
+    if (!options_.states.save.empty())
       fail_input("--save-states: the null device computes nothing");
   }
 
@@ -110,12 +116,13 @@ class ProgramRun {
         options_.graph,
         {.dims = compile_.dims, .inputs = &files, .states = parse_states(options_.inputs)});
     check_dims(compile_.dims, graph_);
-    const ir::Numbers numbers = sizes_of_run();
+    const ir::Numbers numbers = sizes_of_run(files);
     say_default_dims("tcc-run", options_.graph, graph_, compile_.open_dims);
     if (options_.check == "ops" && !graph_.states.empty())
       fail_input("--check=ops: ", options_.graph,
                  " has states, which kernels write while others run; --check compares them");
     check_outputs_path(options_.outputs, graph_.outputs.size());
+    check_has_states(options_.states, options_.graph, !graph_.states.empty());
     bound_ = graph_.bind(numbers);
     if (compile_.dtype) bound_ = ir::convert_precision(bound_, *compile_.dtype);
     inputs_ = load_inputs(bound_, files, options_.seed);
@@ -132,30 +139,48 @@ class ProgramRun {
 
   // The first values for the reference too.
   void load_first_states() {
-    if (options_.load_states.empty()) return;
-    tcc::load_states(options_.load_states, state_types(), [&](size_t k, const Tensor& value) {
+    if (options_.states.load.empty()) return;
+    tcc::load_states(options_.states.load, state_types(), [&](size_t k, const Tensor& value) {
       bound_.states[k]->data = ir::make_constant(std::make_shared<const Tensor>(value));
     });
   }
 
-  // The dims of the run: open ones have the sizes of --at, or else those that estimates take.
-  ir::Numbers sizes_of_run() {
+  // The dims of the run: open ones have the sizes of --at and of given inputs, or else those that
+  // estimates take.
+  ir::Numbers sizes_of_run(const InputFiles& files) {
     ir::Numbers numbers = compile_.dims;
-    for (const auto& [name, size] :
-         parse_numbers(options_.at, "--at", "it is the size of one run")) {
+    RunSizes known;
+    for (const auto& [name, size] : parse_at(options_.at)) {
       if (!compile_.open_dims.contains(name))
         fail_input("--at ", name, "=", size, ": --dim does not leave '", name, "' open");
       if (const ir::Value* state = ir::state_of_length(graph_, name))
         fail_input("--at ", name, "=", size, ": it is the length of state '", state->name, "'");
-      numbers[name] = size;
+      known[name] = {size, "--at"};
     }
-    for (const auto& [name, range] : compile_.open_dims)
-      if (ir::state_of_length(graph_, name)) numbers[name] = range.least;
-    for (const auto& [name, range] : compile_.open_dims)
-      if (const ir::Value* state = ir::state_of_length(graph_, name);
-          state && (options_.runs > 1 || !options_.load_states.empty()))
-        fail_input(options_.runs > 1 ? "--runs" : "--load-states", ": state '", state->name,
+    std::vector<RunDim> dims;
+    for (const auto& [name, usual] : graph_.dims) {
+      const auto open = compile_.open_dims.find(name);
+      const ir::SizeRange range = open == compile_.open_dims.end() ? ir::SizeRange() : open->second;
+      const ir::Value* grown = ir::state_of_length(graph_, name);
+      if (const auto given = numbers.find(name); given != numbers.end())
+        known[name] = {given->second, "--dim"};
+      else if (open == compile_.open_dims.end())
+        known[name] = {usual, str("the graph's default (--dim ", name, "=N gives another)")};
+      else if (grown)
+        known[name] = {range.least, str("the first length of state '", grown->name, "'")};
+      if (grown && open != compile_.open_dims.end() &&
+          (options_.runs > 1 || !options_.states.load.empty()))
+        fail_input(options_.runs > 1 ? "--runs" : "--load-states", ": state '", grown->name,
                    "' grows from run to run, and this program runs at its first length alone");
+      dims.push_back({name, name, 1, range});
+    }
+    std::vector<RunInput> inputs;
+    for (const ir::Value* input : graph_.inputs) inputs.push_back({input->name, input->shape()});
+    add_sizes_of_inputs(inputs, dims, files, known);
+    for (const auto& [name, range] : compile_.open_dims)
+      if (const auto size = known.find(name); size != known.end())
+        numbers[name] = size->second.size;
+    say_sizes_taken(numbers);
     numbers = ir::usual_sizes(graph_, numbers, compile_.open_dims);
     for (const auto& [name, range] : compile_.open_dims)
       if (!ir::state_of_length(graph_, name)) open_sizes_[name] = numbers.at(name);
@@ -163,6 +188,20 @@ class ProgramRun {
       fail_input("--check=ops: compares the kernels of one size; give '",
                  open_sizes_.begin()->first, "' a number");
     return numbers;
+  }
+
+  // Says in one line which sizes nothing gives.
+  void say_sizes_taken(const ir::Numbers& given) const {
+    const ir::Numbers taken = ir::usual_sizes(graph_, given, compile_.open_dims);
+    std::string list, example;
+    for (const auto& [name, range] : compile_.open_dims) {
+      if (given.contains(name)) continue;
+      list += str(list.empty() ? "" : ", ", name, " = ", taken.at(name));
+      if (example.empty()) example = name;
+    }
+    if (!list.empty())
+      std::cerr << "tcc-run: note: this run has " << list << " (--at " << example
+                << "=N gives another size)\n";
   }
 
   void interpret() {
@@ -214,7 +253,7 @@ class ProgramRun {
     runtime::Context context(program, nullptr, open_sizes_);
     ran_ = &context.program_at_hand();
     arena_bytes_ = context.arena_bytes();
-    if (!options_.load_states.empty())
+    if (!options_.states.load.empty())
       for (size_t i = 0; i < bound_.states.size(); ++i)
         context.set_state(i, first_value(*bound_.states[i]));
     start = std::chrono::steady_clock::now();
@@ -402,17 +441,22 @@ class ProgramRun {
   bool passed_ = true;
 };
 
-// A package is compiled already: what says how is refused.
+// A package has neither a graph nor a compiler: options that are of no use to it are refused.
 int run_given_package(const CLI::App& app, const RunProgramOptions& options) {
-  for (const char* option :
-       {"--dtype", "--matmul-precision", "--strict-rounding", "--no-fuse", "--no-cache", "--check",
-        "--dim", "--tuning", "--emit", "--dump-after"})
-    if (app.count(option) > 0)
-      fail_input(option, ": ", options.graph, " is a package, which is compiled already");
+  constexpr std::array kUsed = {"at",   "device", "input",   "inputs",      "seed",       "runs",
+                                "json", "bench",  "outputs", "load-states", "save-states"};
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string& name = option->get_lnames().front();
+    if (std::ranges::find(kUsed, name) == kUsed.end())
+      fail_input("--", name, ": ", options.graph, " is a package, which is compiled already",
+                 name == "dim" ? "; --at NAME=N gives the size of an open dim" : "");
+  }
   RunPackageOptions package;
   package.package = options.graph;
   package.device = options.device;
   package.outputs = options.outputs;
+  package.states = options.states;
   package.at = options.at;
   package.inputs = options.inputs;
   package.seed = options.seed;
@@ -433,7 +477,9 @@ int run_main(int argc, char** argv) {
                  "auto, cuda:N, vulkan:N, null (computes nothing) or reference")
       ->capture_default_str();
   add_dim_options(app, options.dims, options.compile);
-  app.add_option("--at", options.at, "NAME=SIZE: the size of an open dim in this run; several")
+  app.add_option("--at", options.at,
+                 "the size of an open dim in this run; several (default: by the shapes of given "
+                 "inputs, else the middle of the range; the graph's own where there is no end)")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
   app.add_option("--seed", options.seed, "of the inputs that are drawn")->capture_default_str();
@@ -441,11 +487,8 @@ int run_main(int argc, char** argv) {
   app.add_option("--runs", options.runs,
                  "run so often in a row, on the same inputs: for graphs with states")
       ->capture_default_str()
-      ->check(CLI::Range(1, 100000));
-  app.add_option("--load-states", options.load_states,
-                 "the states' values before the first run, from a .safetensors");
-  app.add_option("--save-states", options.save_states,
-                 "write the states after the last run to this .safetensors");
+      ->check(number_in(1, 100000));
+  add_state_options(app, options.states);
   app.add_flag("--no-cache", options.no_cache, "compile every kernel, even if it is on disk");
   app.add_option("--outputs", options.outputs,
                  "write the outputs to this .npz (.npy: a single output)");
@@ -456,7 +499,7 @@ int run_main(int argc, char** argv) {
                  "time N replays: a table of kernels against the roofline")
       ->expected(0, 1)
       ->default_str("20")
-      ->check(CLI::Range(1, 100000));
+      ->check(number_in(1, 100000));
   app.add_option("--tuning", options.tuning, "folder or file of tuning records; several")
       ->allow_extra_args(false);
   app.add_flag("--json", options.json, "print one JSON object");
@@ -477,8 +520,8 @@ int run_main(int argc, char** argv) {
                 {"tcc-run mlp.yaml --device vulkan:0 --emit out",
                  "write the kernels' GLSL, and the graph as YAML"}});
   return run_program(app, argc, argv, [&] {
-    return tcc::exec::is_package(options.graph) ? run_given_package(app, options)
-                                                : ProgramRun(options).run();
+    return is_for_package(options.graph) ? run_given_package(app, options)
+                                         : ProgramRun(options).run();
   });
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <system_error>
 
+#include "support/cache_warning.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/log.h"
@@ -40,9 +41,7 @@ KernelCache::KernelCache(fs::path folder, int64_t max_bytes)
     : folder_(std::move(folder)), max_bytes_(max_bytes) {
   if (folder_.empty()) return;
   on_disk_ = is_writable_folder(folder_);
-  if (!on_disk_)
-    warn_once(
-        str(folder_.string(), ": cannot be written; compiled kernels are kept in memory only"));
+  if (!on_disk_) warn_of_unwritable_cache(folder_, "");
 }
 
 fs::path KernelCache::file_of(const Hash128& key) const {
@@ -84,7 +83,7 @@ bool KernelCache::insert_on_disk(const Hash128& key, std::span<const uint8_t> co
     fs::create_directories(file.parent_path());
     write_file_atomic(file, bytes);
   } catch (const std::exception& error) {  // a full or read-only disk is no reason to stop
-    warn_once(str(error.what(), "; compiled kernels are kept in memory only"));
+    warn_of_unwritable_cache(folder_, error.what());
     on_disk_ = false;
     return false;
   }

@@ -5,6 +5,7 @@
 #include "runtime/device_checks.h"
 #include "runtime/vulkan/result.h"
 #include "support/error.h"
+#include "support/plural.h"
 
 namespace tcc::runtime::vulkan {
 namespace {
@@ -14,7 +15,8 @@ Physical usable_device(int ordinal) {
   const auto count = static_cast<int>(vulkan.devices.size());
   if (ordinal < 0 || ordinal >= count)
     throw Error(ErrorKind::no_device,
-                str("no device vulkan:", ordinal, "; there are ", count, " Vulkan devices"));
+                str("no device vulkan:", ordinal, count == 1 ? "; there is " : "; there are ",
+                    counted(static_cast<size_t>(count), "Vulkan device")));
   Physical physical = inspect(vulkan, vulkan.devices[ordinal]);
   if (!physical.unusable.empty())
     throw Error(ErrorKind::no_device, str("vulkan:", ordinal, " (", physical.device_name,

@@ -6,6 +6,7 @@
 
 #include "runtime/vulkan/core.h"
 #include "support/cache_file.h"
+#include "support/cache_warning.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "support/log.h"
@@ -121,7 +122,7 @@ void PipelineCache::save() {
     loaded_ = std::move(ours);
     trim_cache_folder(file_.parent_path(), kMaxFolderBytes);
   } catch (const std::exception& error) {  // a full or read-only disk is no reason to stop
-    warn(file_, str(error.what(), "; compiled pipelines are not kept"));
+    warn_of_unwritable_cache(file_.parent_path().parent_path(), error.what());
   }
 }
 

@@ -300,9 +300,9 @@ class AttentionTemplate : public Template {
   }
 
   Match match(const Region& region, const Target& target) const override {
-    if (!has_device_source(target, "attention")) return lacks_source(target, "attention");
     OrRefusal<AttentionPlan> plan = plan_attention(region);
     if (!plan) return plan.refusal();
+    if (!has_device_source(target, "attention")) return lacks_source(target, "attention");
     AttentionRules rules = rules_of(*std::move(plan), target);
     if (!rules.has_legal())
       return Refusal{str("no workgroup of ", target.id(), " has memory and loops for its tiles")};

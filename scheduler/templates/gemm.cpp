@@ -98,7 +98,9 @@ kernels::Product Gemm::product(bool swapped) const {
 }
 
 OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit) {
-  if (!target.has_matrix_unit(unit)) return Refusal{str("the target has no ", unit, " units")};
+  const bool has_product = region.anchor && region.anchor->op->kind == ir::OpKind::contraction;
+  if (!target.has_matrix_unit(unit))
+    return Refusal{str("the target has no ", unit, " units"), !has_product};
   if (is_of_exact_f32(region)) return Refusal{str(unit, " units do not multiply f32")};
   OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();

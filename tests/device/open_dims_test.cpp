@@ -320,13 +320,23 @@ TEST_P(OpenDimsTest, SizesAreChecked) {
 TEST_P(OpenDimsTest, WhatNeedsNumbersIsRefused) {
   const auto refused = [&](const std::string& body, const std::string& words) {
     EXPECT_ERROR(compile(body), words);
-    EXPECT_ERROR(compile(body), "leave it out of open_dims, and compile for each size");
+    EXPECT_ERROR(compile(body), "): give 'B' a number, and compile for each size");
   };
   refused(
       "inputs: {x: {dtype: f32, shape: [B, 48]}}\n"
       "nodes: [{out: y, op: cumsum, in: [x], dim: 1}]\n"
       "outputs: [y]\n",
-      "cumsum: has no kernel with the open dim 'B'");
+      "graph.yaml:4: cumsum: has no kernel with the open dim 'B' (its kernels need sizes as "
+      "numbers)");
+  // Named as it is written, not as what it is made of.
+  for (const char* op : {"sort", "topk"})
+    refused(str("inputs: {x: {dtype: f32, shape: [B, 48]}}\n"
+                "nodes: [{out: [y, i], op: ",
+                op, ", in: [x], ", op == std::string_view("topk") ? "k: 3, " : "",
+                "dim: 1}]\n"
+                "outputs: [y, i]\n"),
+            str("graph.yaml:4: ", op,
+                ": has no kernel with the open dim 'B' (its kernels need sizes as numbers)"));
   refused(
       "inputs: {x: {dtype: f32, shape: [B, 48]}, i: {dtype: i64, shape: [5]}}\n"
       "nodes: [{out: y, op: index_select, in: [x, i], dim: 0}]\n"

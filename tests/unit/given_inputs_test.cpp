@@ -6,8 +6,11 @@
 #include <filesystem>
 
 #include "frontend/graph_file.h"
+#include "frontend/npy.h"
 #include "frontend/npz.h"
+#include "support/error.h"
 #include "tests/expect_error.h"
+#include "tools/run_sizes.h"
 #include "tools/tensors.h"
 
 namespace tcc::tools {
@@ -96,6 +99,56 @@ TEST_F(NpzOfInputs, WhatIsDrawnIsSaidWhereSomethingIsGiven) {
   EXPECT_EQ(said({"sr=1"}, with({"x"})),
             "tcc-test: note: drawn at random, since nothing is given of them: 'one', 'sizes'\n");
   EXPECT_EQ(said({"sr=1", "one=1", "sizes=1,2,3,4"}, with({"x"})), "");
+}
+
+TEST(RunSizes, ShapesOfGivenInputsDecideThem) {
+  const ir::SymInt b = ir::SymInt::symbol("B"), s = ir::SymInt::symbol("S_by_8");
+  const std::vector<RunInput> inputs = {{"x", {b, s * 8 + 1}}, {"y", {b * 2, 3}}, {"z", {b * s}}};
+  const std::vector<RunDim> dims = {{"B", "B", 1, {1, 8, 1}}, {"S", "S_by_8", 8, {8, 64, 8}}};
+  const auto sizes = [&](std::vector<std::string> named, RunSizes known = {}) {
+    add_sizes_of_inputs(inputs, dims, InputFiles({std::move(named), "", {}}), known);
+    std::string text;
+    for (const auto& [name, size] : known) text += str(name, "=", size.size, " ");
+    return text;
+  };
+  const fs::path file = fs::temp_directory_path() / str("tcc-sizes-", getpid(), ".npy");
+  const auto of = [&](std::vector<int64_t> shape) {
+    write_npy(file, Tensor(DType::f32, std::move(shape)));
+    return "=" + file.string();
+  };
+  EXPECT_EQ(sizes({}), "");
+  EXPECT_EQ(sizes({"x" + of({3, 17})}), "B=3 S=16 ");
+  EXPECT_EQ(sizes({"y" + of({6, 3})}), "B=3 ");
+  EXPECT_EQ(sizes({"x" + of({3, 17})}, {{"B", {3, "--at"}}}), "B=3 S=16 ");
+  // Left to load_inputs(): no B, no S, another rank, a number for an input of one element.
+  EXPECT_EQ(sizes({"y" + of({5, 3})}), "");
+  EXPECT_EQ(sizes({"x" + of({3, 18})}), "B=3 ");
+  EXPECT_EQ(sizes({"x" + of({3})}), "");
+  EXPECT_EQ(sizes({"x" + of({3, 0})}), "B=3 ");
+  EXPECT_EQ(sizes({"x=1"}), "");
+  EXPECT_EQ(sizes({"z" + of({12})}), "") << "a product tells neither";
+  EXPECT_ERROR(sizes({"x" + of({9, 17})}),
+               ": dim 0 of input 'x' is 9: B = 9 is above 8 (B = 1..8)");
+  EXPECT_ERROR(sizes({"x" + of({3, 1})}), "S = 0 is below 8 (S = 8..64:8)");
+  EXPECT_ERROR(sizes({"x" + of({3, 17})}, {{"B", {2, "--at"}}}),
+               "dim 0 of input 'x' is 3: B = 3, but B = 2 by --at");
+  const std::string three = "x" + of({3, 17});
+  const fs::path other = file.string() + ".npy";
+  write_npy(other, Tensor(DType::f32, {8, 3}));
+  EXPECT_ERROR(sizes({three, "y=" + other.string()}),
+               str("dim 0 of input 'y' is 8: B = 4, but B = 3 by ", file.string()));
+  fs::remove(file);
+  fs::remove(other);
+}
+
+TEST(RunSizes, AtTakesNumbers) {
+  EXPECT_EQ(parse_at({"B=5", "S=0"}), (ir::Numbers{{"B", 5}, {"S", 0}}));
+  const std::string must = ": must be NAME=NUMBER: it is the size of one run";
+  for (const char* text : {"B=x", "B", "B=", "B=1..4", "B=free", "B=-1", "B=1,2"})
+    EXPECT_ERROR(parse_at({text}), str("--at ", text, must));
+  EXPECT_ERROR(parse_at({"=1"}), "--at =1: must be NAME=NUMBER");
+  EXPECT_ERROR(parse_at({"B=99999999999999999999"}), "is too large");
+  EXPECT_ERROR(parse_at({"B=1", "B=1"}), "given twice");
 }
 
 TEST(GivenInputs, TensorsOfNaNOrZeroAreKnown) {

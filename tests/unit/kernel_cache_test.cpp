@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "backends/compile/process.h"
+#include "support/error.h"
 #include "support/file.h"
 
 namespace tcc::backends {
@@ -99,7 +100,14 @@ TEST_F(KernelCacheTest, AFolderThatCannotBeMadeMeansMemoryOnly) {
   write_file_atomic(folder(), "a file where the folder should be");
   testing::internal::CaptureStderr();
   KernelCache cache(folder());
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("in memory only"), std::string::npos);
+  const KernelCache again(folder());
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find(str(folder().string(),
+                          ": cannot be written; what is compiled is not kept for "
+                          "the next process (TCC_CACHE_DIR names another folder)")),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << "it is said once: " << said;
   cache.insert(key_of(1), code_of(100, 1));
   EXPECT_EQ(cache.find(key_of(1)), code_of(100, 1));
 }

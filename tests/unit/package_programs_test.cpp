@@ -10,6 +10,7 @@
 
 #include "backends/backend.h"
 #include "executable/package.h"
+#include "frontend/npy.h"
 #include "frontend/tensor_file.h"
 #include "runtime/device.h"
 #include "support/error.h"
@@ -203,11 +204,172 @@ TEST_F(PackagePrograms, OptionsThatDoNotFitAreRefused) {
   }
   ASSERT_EQ(make("small.tccpkg").code, 0);
   for (const char* options : {"--dtype f16", "--check", "--emit out", "--tuning .", "--no-fuse",
-                              "--device reference", "--dim B=3", "--input q=1"}) {
+                              "--device reference", "--dim B=3", "--input q=1", "--at B=3"}) {
     const Outcome outcome = run("tcc-run", str("small.tccpkg ", options));
     EXPECT_EQ(outcome.code, 2) << options << ": " << outcome.text;
     EXPECT_TRUE(is_one_line(outcome.text)) << outcome.text;
   }
+}
+
+TEST_F(PackagePrograms, WhatNeedsAGraphIsRefusedByName) {
+  ASSERT_EQ(make("small.tccpkg").code, 0);
+  for (const char* option : {"--state x=y", "--specialize B=3", "--explain-fusion", "--dump-to dd",
+                             "--dump-after all", "--no-cache", "--matmul-precision high"}) {
+    const Outcome outcome = run("tcc-run", str("small.tccpkg ", option));
+    EXPECT_EQ(outcome.code, 2) << outcome.text;
+    const std::string name = std::string(option).substr(0, std::string(option).find(' '));
+    EXPECT_EQ(outcome.text,
+              str("tcc-run: ", name, ": small.tccpkg is a package, which is compiled already\n"));
+  }
+  EXPECT_EQ(run("tcc-run", "small.tccpkg --dim B=3").text,
+            "tcc-run: --dim: small.tccpkg is a package, which is compiled already; --at NAME=N "
+            "gives the size of an open dim\n");
+  EXPECT_EQ(run("tcc-run", "small.tccpkg --save-states q.npz").text,
+            "tcc-run: --save-states q.npz: must end in .safetensors\n");
+  for (const char* program : {"tcc-compile", "tcc-tune"}) {
+    const Outcome outcome = run(program, str("small.tccpkg ", program == std::string("tcc-tune")
+                                                                  ? "--device null"
+                                                                  : "--target vulkan -o out"));
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.text, str(program,
+                                ": small.tccpkg: is a package, which is compiled already; graphs "
+                                "are .yaml or .onnx files\n"));
+  }
+  EXPECT_EQ(run("tcc-compile", "small.yaml --target vulkan --package p.zip").text,
+            "tcc-compile: --package p.zip: must end in .tccpkg\n");
+}
+
+TEST_F(PackagePrograms, WhatIsNoPackageIsSaid) {
+  EXPECT_EQ(run("tcc-run", "absent.tccpkg").text,
+            "tcc-run: absent.tccpkg: cannot open: No such file or directory\n");
+  EXPECT_EQ(run("tcc-run", "absent").text,
+            "tcc-run: absent: cannot open: No such file or directory\n");
+  EXPECT_EQ(run("tcc-run", ".").text, "tcc-run: .: not a regular file\n");
+  for (const char* bytes : {"", "random bytes", "tcc_pakcage: 1\n"}) {
+    write_file_atomic(path("other.tccpkg"), bytes);
+    const Outcome outcome = run("tcc-run", "other.tccpkg");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_TRUE(outcome.text.starts_with("tcc-run: other.tccpkg: is no package of tcc"))
+        << outcome.text;
+    EXPECT_TRUE(is_one_line(outcome.text)) << outcome.text;
+  }
+}
+
+TEST_F(PackagePrograms, StatesGoFromRunToRun) {
+  const std::string device = lavapipe();
+  if (device.empty()) GTEST_SKIP() << "no lavapipe";
+  write_file_atomic(path("sum.yaml"),
+                    "tcc: 1\nname: sum\ninputs: {x: {dtype: f32, shape: [4]}}\n"
+                    "states: {sum: {dtype: f32, shape: [4]}}\n"
+                    "nodes:\n  - {out: s, op: add, in: [sum, x]}\n"
+                    "  - {out: t, op: assign, in: [sum, s]}\noutputs: [t]\n");
+  ASSERT_EQ(run("tcc-compile", "sum.yaml --target vulkan:lavapipe --package sum.tccpkg").code, 0);
+  const auto total = [&](const std::string& file) {
+    const Tensor sum = open_tensor_file(path(file))->load("sum");
+    return std::vector<double>{sum.get(0), sum.get(1), sum.get(2), sum.get(3)};
+  };
+  const std::string start = "--device " + device + " --input x=1,2,3,4 ";
+  for (const char* model : {"sum.yaml", "sum.tccpkg"}) {
+    const Outcome three =
+        run("tcc-run", str(model, " ", start, "--runs 3 --save-states s3.safetensors"));
+    ASSERT_EQ(three.code, 0) << three.text;
+    EXPECT_NE(three.text.find("state sum: f32[4]\n"), std::string::npos) << three.text;
+    EXPECT_EQ(total("s3.safetensors"), (std::vector<double>{3, 6, 9, 12})) << model;
+    const Outcome five = run("tcc-run", str(model, " ", start,
+                                            "--runs 2 --load-states s3.safetensors "
+                                            "--save-states s5.safetensors --json"));
+    ASSERT_EQ(five.code, 0) << five.text;
+    EXPECT_NE(five.text.find("\"states\""), std::string::npos) << five.text;
+    EXPECT_EQ(total("s5.safetensors"), (std::vector<double>{5, 10, 15, 20})) << model;
+    EXPECT_EQ(run("tcc-run", str(model, " ", start, "--load-states none.safetensors")).code, 2);
+  }
+  ASSERT_EQ(make("small.tccpkg").code, 0);
+  for (const char* model : {"small.yaml", "small.tccpkg"})
+    for (const char* option : {"--load-states", "--save-states"})
+      EXPECT_EQ(
+          run("tcc-run", str(model, " --device ", device, " ", option, " s.safetensors")).text,
+          str("tcc-run: ", option, ": ", model, " has no states\n"));
+}
+
+TEST_F(PackagePrograms, StatesGrow) {
+  const std::string device = lavapipe();
+  if (device.empty()) GTEST_SKIP() << "no lavapipe";
+  write_file_atomic(path("grow.yaml"),
+                    "tcc: 1\nname: grow\ndims: {P: 8}\n"
+                    "inputs: {x: {dtype: f32, shape: [2, 1]}}\n"
+                    "states: {s: {dtype: f32, shape: [2, P]}}\n"
+                    "nodes:\n  - {out: a, op: append, in: [s, x], dim: 1, length: P}\n"
+                    "  - {out: y, op: sum, in: [a], dim: [1]}\noutputs: [y]\n");
+  const Outcome made =
+      run("tcc-compile", "grow.yaml --dim P=0..8 --target vulkan:lavapipe --package grow.tccpkg");
+  ASSERT_EQ(made.code, 0) << made.text;
+  write_npy(path("x.npy"), [] {
+    Tensor x(DType::f32, {2, 1});
+    x.set(0, 1);
+    x.set(1, 2);
+    return x;
+  }());
+  const std::string start = "grow.tccpkg --device " + device + " --input x=x.npy ";
+  const Outcome three = run("tcc-run", start + "--runs 3 --save-states s3.safetensors");
+  ASSERT_EQ(three.code, 0) << three.text;
+  EXPECT_NE(three.text.find("state s: f32[2, 3]\n"), std::string::npos) << three.text;
+  const Outcome five = run("tcc-run", start +
+                                          "--runs 2 --load-states s3.safetensors "
+                                          "--save-states s5.safetensors --outputs y.npy");
+  ASSERT_EQ(five.code, 0) << five.text;
+  EXPECT_EQ(open_tensor_file(path("s5.safetensors"))->load("s").shape(),
+            (std::vector<int64_t>{2, 5}));
+  EXPECT_EQ(open_tensor_file(path("y.npy"))->load("").get(1), 10);
+  EXPECT_EQ(run("tcc-run", start + "--at P=3").text,
+            "tcc-run: --at P=3: it is the first length of state 's'\n");
+}
+
+TEST_F(PackagePrograms, SizesComeFromAtAndFromInputs) {
+  const std::string device = lavapipe();
+  if (device.empty()) GTEST_SKIP() << "no lavapipe";
+  write_file_atomic(path("open.yaml"),
+                    "tcc: 1\nname: open\ndims: {B: 16}\n"
+                    "inputs: {x: {dtype: f32, shape: [B, 5]}}\n"
+                    "nodes: [{out: y, op: exp, in: [x]}]\noutputs: [y]\n");
+  ASSERT_EQ(run("tcc-compile",
+                "open.yaml --dim B=1..8 --specialize B=4 --target vulkan:lavapipe "
+                "--package open.tccpkg")
+                .code,
+            0);
+  const std::string manifest = exec::Package::load(path("open.tccpkg")).manifest();
+  EXPECT_NE(manifest.find("\n#   kernel 0: pointwise"), std::string::npos) << manifest;
+  EXPECT_NE(manifest.find("\n#   B=4, kernel 0: pointwise"), std::string::npos) << manifest;
+  write_npy(path("x7.npy"), Tensor(DType::f32, {7, 5}));
+  write_npy(path("x9.npy"), Tensor(DType::f32, {9, 5}));
+  const std::string on = " --device " + device;
+  // The same of a package and of a graph, but for the size without --at.
+  for (const std::string model : {"open.tccpkg", "open.yaml --dim B=1..8"}) {
+    const auto first_line = [&](const std::string& arguments) {
+      const std::string text = run("tcc-run", model + on + arguments).text;
+      return text.substr(0, text.find('\n'));
+    };
+    EXPECT_EQ(first_line(" --at B=5"), "y: f32[5, 5]");
+    EXPECT_EQ(first_line(" --input x=x7.npy"), "y: f32[7, 5]");
+    EXPECT_EQ(first_line(" --input x=x7.npy --at B=7"), "y: f32[7, 5]");
+    EXPECT_EQ(first_line(" --input x=x7.npy --at B=5"),
+              "tcc-run: x7.npy: dim 0 of input 'x' is 7: B = 7, but B = 5 by --at");
+    EXPECT_EQ(first_line(" --input x=x9.npy"),
+              "tcc-run: x9.npy: dim 0 of input 'x' is 9: B = 9 is above 8 (B = 1..8)");
+  }
+  EXPECT_EQ(
+      run("tcc-run", "open.tccpkg" + on).text,
+      "tcc-run: open.tccpkg: 'B' has no size: give --at B=N, or an input whose shape tells it "
+      "(B = 1..8)\n");
+  EXPECT_EQ(run("tcc-run", "open.tccpkg --at S=4" + on).text,
+            "tcc-run: --at S=4: open.tccpkg has no open dim 'S'; it has B = 1..8\n");
+  EXPECT_TRUE(
+      run("tcc-run", "open.yaml --dim B=1..8" + on)
+          .text.starts_with("tcc-run: note: this run has B = 3 (--at B=N gives another size)"));
+  const std::string small = run("tcc-run", "open.tccpkg --at B=4 --bench 2" + on).text;
+  EXPECT_NE(small.find("of the variant for these sizes"), std::string::npos) << small;
+  EXPECT_EQ(run("tcc-run", "open.yaml --input x=x7.npy" + on).text,
+            "tcc-run: x7.npy: dim 0 of input 'x' is 7: B = 7, but B = 16 by the graph's default "
+            "(--dim B=N gives another)\n");
 }
 
 // A program that runs packages brings little along.

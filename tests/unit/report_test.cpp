@@ -128,6 +128,24 @@ TEST(SummaryTest, WhatStaysSaysWhy) {
       << plain_line(kept);
 }
 
+TEST(SummaryTest, WhatABudgetLeftOutIsCounted) {
+  TuneResult sweep = testing::tuned_sweep();
+  const std::string nothing = "nothing was written: no kernel has a result that a duel confirmed\n";
+  EXPECT_EQ(left_out_text(sweep, 2, 0), nothing);
+  EXPECT_EQ(left_out_text(sweep, 8, 4),
+            "6 of 8 kernels were not reached within --budget 4\n" + nothing);
+  autotune::Record record;
+  record.key = sweep.kernels[0].task.key;
+  sweep.records.add(record);
+  EXPECT_EQ(left_out_text(sweep, 2, 4), "");
+  sweep.kernels[0].kept = "no finals";
+  EXPECT_EQ(left_out_text(sweep, 3, 0.5),
+            "1 of 3 kernels was not reached within --budget 0.5\n"
+            "1 of 3 kernels had no time for finals within --budget 0.5\n");
+  sweep.interrupted = true;
+  EXPECT_EQ(left_out_text(sweep, 3, 0.5), "");
+}
+
 TEST(SummaryTest, TrialsOfALogAreNotCountedAsWork) {
   TuneResult result = testing::tuned_sweep();
   result.kernels[0].resumed = 70;

@@ -130,6 +130,17 @@ struct Bench {
   void* out[2] = {b.data(), c.data()};
 };
 
+TEST(SizesApi, ATensorOfAnOpenShapeNeedsTheSizes) {
+  const CompiledGraph compiled =
+      compile(Graph::from_yaml(kSums), "null", {.open_dims = {"B=1..64", "S=8..64:8"}});
+  const TensorSpec spec = compiled.inputs()[0];
+  EXPECT_ERROR(HostTensor{spec},
+               "f32[-1, -1, 3]: dim 0 is open, so that the run's size is needed: "
+               "HostTensor(\"f32\", shape)");
+  EXPECT_EQ(HostTensor("f32", {2, 8, 3}).bytes.size(), 2u * 8 * 3 * 4);
+  EXPECT_ERROR(HostTensor("f32", {2, -3}), "a negative dim, or too large");
+}
+
 TEST(SizesApi, RunsAtKnownSizesAllocateNothing) {
   const CompiledGraph compiled =
       compile(Graph::from_yaml(kSums), "null", {.open_dims = {"B=1..64", "S=8..64:8"}});

@@ -2,6 +2,7 @@
 // the search off and however noisy the machine is.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "autotune/sweep.h"
@@ -124,8 +125,65 @@ TEST_F(SweepTest, AWinnerHasMetWhatIsInUseInADuel) {
   EXPECT_EQ(result.today_seconds / result.best_seconds, 2);
   EXPECT_GE(meter_.dueled[configs_[3].to_string()], 2u);
   EXPECT_GE(meter_.dueled[configs_[5].to_string()], 2u);
-  EXPECT_EQ(meter_.dueled[tunable_.default_config.to_string()], 0u);
+  EXPECT_EQ(meter_.dueled[tunable_.default_config.to_string()], 1u) << "for its time alone";
+  EXPECT_NEAR(result.default_seconds / result.best_seconds, 4, 1e-9);
   EXPECT_EQ(after(result), configs_[5]);
+}
+
+// The machine is slower in the finals than it was before: times of both would say that the default
+// is faster than what beats it.
+TEST_F(SweepTest, TheDefaultsTimeIsOfTheMinutesOfTheBests) {
+  const auto gain_of = [](const KernelResult& result) {
+    return result.record->default_seconds / result.record->seconds;
+  };
+  use(configs_[3], 1.6e-3);
+  set(configs_[3], 1.6e-3);
+  options_.search = SearchKind::exhaustive;
+  options_.trials = configs_.size();
+  for (const bool beaten : {false, true}) {
+    set(configs_[5], beaten ? 1.4e-3 : 1.62e-3);
+    meter_.taken = 0;
+    meter_.load = [&](size_t n) { return n > configs_.size() ? 1.5 : 1; };
+    const KernelResult result = run();
+    ASSERT_TRUE(result.record) << beaten;
+    EXPECT_EQ(result.record->best, configs_[beaten ? 5 : 3]);
+    EXPECT_NEAR(result.record->seconds, 1.5 * (beaten ? 1.4e-3 : 1.6e-3), 1e-9);
+    EXPECT_NEAR(gain_of(result), 2 / (beaten ? 1.4 : 1.6), 1e-9);
+    EXPECT_NEAR(result.today_seconds, 1.5 * 1.6e-3, 1e-9);
+  }
+  // The machine was slow when the default was measured alone: nobody thought that it could win.
+  set(configs_[5], 3e-3);
+  set(configs_[7], 1.61e-3);
+  set(tunable_.default_config, 1.2e-3);
+  meter_.taken = 0;
+  meter_.load = [&](size_t n) { return n == 0 ? 4 : 1; };
+  const KernelResult result = run();
+  ASSERT_TRUE(result.record);
+  EXPECT_EQ(result.record->best, tunable_.default_config);
+  EXPECT_EQ(gain_of(result), 1);
+  EXPECT_EQ(result.kept, "");
+}
+
+// A time of other minutes is none.
+TEST_F(SweepTest, WithoutTimeTheDefaultsIsUnknown) {
+  use(configs_[3], 1.6e-3);
+  set(configs_[3], 1.6e-3);
+  set(configs_[5], 1e-3);
+  options_.search = SearchKind::exhaustive;
+  options_.trials = configs_.size();
+  std::atomic<bool> interrupted = false;
+  options_.interrupted = &interrupted;
+  bool is_found = false;
+  meter_.seconds = [&](const std::string& config) {
+    is_found |= config == configs_[5].to_string();
+    const auto found = times_.find(config);
+    return found == times_.end() ? others_ : found->second;
+  };
+  meter_.measured = [&] { interrupted = is_found; };
+  const KernelResult result = run();
+  ASSERT_TRUE(result.record);
+  EXPECT_EQ(result.record->best, configs_[5]);
+  EXPECT_EQ(result.record->default_seconds, 0);
 }
 
 // Its own record must be better than others' by a margin, or two sweeps would not agree.

@@ -33,7 +33,7 @@ Outcome run(std::vector<std::string> arguments) {
   app.add_option("--bench", bench, "how often")
       ->expected(0, 1)
       ->default_str("20")
-      ->check(CLI::Range(1, 9));
+      ->check(number_in(1, 9));
   app.add_flag("--check{outputs}", check, "compare");
   CLI::App* sub = app.add_subcommand("sub", "Does .less");
   sub->add_option("--output", output, "a folder: it is made")->required();
@@ -137,6 +137,21 @@ TEST(ToolsProgram, MisspeltOptionsAreRefusedWithWhatWasMeant) {
             "tcc-test: unknown option --ouptut; did you mean '--output'?\n");
   EXPECT_EQ(run({"--nothing-like-it"}).error,
             "tcc-test: unknown option --nothing-like-it; see --help\n");
+}
+
+TEST(ToolsProgram, ValuesThatDoNotFitAreSaidInPlainWords) {
+  EXPECT_EQ(run({"--bench", "abc"}).error,
+            "tcc-test: --bench: must be a number from 1 to 9, not 'abc'; see --help\n");
+  EXPECT_EQ(run({"--bench", "10"}).error,
+            "tcc-test: --bench: must be a number from 1 to 9, not '10'; see --help\n");
+  EXPECT_EQ(run({"--bench", "2.5"}).error,
+            "tcc-test: --bench: must be a whole number, not '2.5'\n");
+  EXPECT_EQ(run({"g.yaml", "--check", "ops"}).error,
+            "tcc-test: one word too many: 'ops'; did you mean --check=ops?\n");
+  EXPECT_EQ(run({"g.yaml", "h.yaml"}).error, "tcc-test: one word too many: 'h.yaml'; see --help\n");
+  const CLI::Validator million = number_in(0.5, 1000000);
+  std::string text = "x";
+  EXPECT_EQ(million(text), "must be a number from 0.5 to 1000000, not 'x'");
 }
 
 TEST(ToolsProgram, DimsOfOnnxGraphsWithoutAValueAreSaid) {

@@ -246,7 +246,7 @@ Command add_bisect(CLI::App& program) {
   app->add_option("--repository", options->repository, "whose commits they are")
       ->capture_default_str();
   app->add_option("--build-minutes", options->build_minutes, "a build may take")
-      ->check(CLI::Range(0.1, 10000.0))
+      ->check(number_in(0.1, 10000.0))
       ->capture_default_str();
   add_compare_choices(*app, options->choices);
   return {app, [options] { return Bisection(*options).run(); }};

@@ -117,22 +117,22 @@ void add_compare_choices(CLI::App& app, CompareChoices& choices) {
       ->check(CLI::IsMember({"time", "counts", "compile-time"}));
   app.add_option("--smallest", choices.smallest_percent,
                  "the smallest change of a time that is to be seen, in percent")
-      ->check(CLI::Range(0.01, 900.0))
+      ->check(number_in(0.01, 900.0))
       ->capture_default_str();
   app.add_option("--smallest-compile", choices.smallest_compile_percent,
                  "the same of compile times")
-      ->check(CLI::Range(0.01, 900.0))
+      ->check(number_in(0.01, 900.0))
       ->capture_default_str();
   app.add_option("--false-alarms", choices.false_alarms_percent,
                  "how often a run without any change may report one, in percent")
-      ->check(CLI::Range(0.001, 50.0))
+      ->check(number_in(0.001, 50.0))
       ->capture_default_str();
   app.add_option("--most-blocks", choices.most_blocks, "measured of one case at most")
-      ->check(CLI::Range(8, 1000))
+      ->check(number_in(8, 1000))
       ->capture_default_str();
   app.add_option("--limit", choices.limit,
                  "seconds that one block of one case may take; a case that takes longer fails")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(number_in(0.1, 1e6))
       ->capture_default_str();
 }
 

@@ -213,11 +213,11 @@ Command add_history(CLI::App& program) {
                   "last, or is over its budget")
       ->expected(0, 1)
       ->default_str("20")
-      ->check(CLI::Range(1, 1000000));
+      ->check(number_in(1, 1000000));
   add_any_work(*app, options->choices.any_work);
   app->add_option("--false-alarms", options->false_alarms_percent,
                   "how often a history without any change may show one, in percent")
-      ->check(CLI::Range(0.001, 50.0))
+      ->check(number_in(0.001, 50.0))
       ->capture_default_str();
   add_report_options(*app, options->reports);
   return {app, [options] { return history_main(*options); }};

@@ -301,11 +301,11 @@ JudgeChoices JudgeOptions::choices() const {
 void add_judge_options(CLI::App& app, JudgeOptions& options) {
   app.add_option("--smallest", options.smallest_percent,
                  "the smallest change of a time that is to be seen, in percent")
-      ->check(CLI::Range(0.01, 900.0))
+      ->check(number_in(0.01, 900.0))
       ->capture_default_str();
   app.add_option("--false-alarms", options.false_alarms_percent,
                  "how often a run without any change may report one, in percent")
-      ->check(CLI::Range(0.001, 50.0))
+      ->check(number_in(0.001, 50.0))
       ->capture_default_str();
   add_any_work(app, options.any_work);
 }

@@ -145,12 +145,12 @@ Command add_resample(CLI::App& program) {
       ->required()
       ->check(CLI::ExistingFile);
   app->add_option("--runs", options->runs, "drawn, with a planted change and without")
-      ->check(CLI::Range(1, 1000000))
+      ->check(number_in(1, 1000000))
       ->capture_default_str();
   app->add_option("--change", options->change_percent,
                   "that is planted, in percent; else the results' --smallest");
   app->add_option("--false-alarms", options->false_alarms_percent, "as of compare")
-      ->check(CLI::Range(0.001, 50.0))
+      ->check(number_in(0.001, 50.0))
       ->capture_default_str();
   app->add_option("--seed", options->seed, "of what is drawn")->capture_default_str();
   return {app, [options] { return resample_main(*options); }};

@@ -199,17 +199,17 @@ Command add_run(CLI::App& program) {
                 "compile the kernels of --target vulkan, too, and count their instructions");
   app->add_option("--limit", options->limit,
                   "seconds that one case may take; a case that takes longer fails")
-      ->check(CLI::Range(0.1, 1e6))
+      ->check(number_in(0.1, 1e6))
       ->capture_default_str();
   app->add_option("--filter", options->filters, "cases whose name holds one of these words")
       ->allow_extra_args(false);
   app->add_option("--tuning", options->setup.tuning, "files and folders of tuning records; several")
       ->allow_extra_args(false);
   app->add_option("--blocks", options->setup.blocks, "fresh contexts that a case is measured on")
-      ->check(CLI::Range(1, 1000))
+      ->check(number_in(1, 1000))
       ->capture_default_str();
   app->add_option("--seconds", options->setup.seconds, "of a case's blocks, from the fourth on")
-      ->check(CLI::Range(0.0, 86400.0))
+      ->check(number_in(0.0, 86400.0))
       ->capture_default_str();
   app->add_flag("--warm", options->setup.warm,
                 "take kernels from the disk cache: compile times are then no cold ones");

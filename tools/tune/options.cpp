@@ -18,7 +18,9 @@ CLI::Validator above_zero() {
   return {[](const std::string& text) -> std::string {
             double value = 0;
             const bool is_number = CLI::detail::lexical_cast(text, value);
-            return is_number && value > 0 && std::isfinite(value) ? "" : "must be above 0";
+            return is_number && value > 0 && std::isfinite(value)
+                       ? ""
+                       : str("must be a number above 0, not '", text, "'");
           },
           "above 0"};
 }
@@ -58,12 +60,12 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
   app.add_option("--trials", options.trials,
                  "measurements of each kernel, quick ones a quarter each")
       ->capture_default_str()
-      ->check(CLI::Range(int64_t{0}, int64_t{1000000}));
+      ->check(number_in(0, 1000000));
   app.add_option("--budget", options.budget_seconds,
                  "seconds for all kernels together (default: no limit)")
       ->check(above_zero());
   app.add_option("--jobs", options.jobs, "threads that compile (default: all cores)")
-      ->check(CLI::Range(1, 1024));
+      ->check(number_in(1, 1024));
   app.add_option("--seed", options.seed, "of the search and of the data")->capture_default_str();
   app.add_option("--log", options.log, "trial log, appended to (default: OUTPUT/trials.jsonl)");
   app.add_flag("--resume", options.resume, "do not measure again what the trial log holds");
@@ -158,6 +160,7 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
   const StatePairs states = parse_states(options.inputs);
   std::vector<std::string> inputs;
   for (const std::string& path : options.graphs) {
+    refuse_package(path);
     ir::Graph graph = load_graph(path, {.dims = dims.first(), .inputs = &files, .states = states});
     say_default_dims("tcc-tune", path, graph);
     bool read = true;  // for these dims: the first combination is what it was read with

@@ -155,6 +155,24 @@ std::string summary_text(const TuneResult& result, const std::vector<Batch>& bat
   return text + rates_text(result) + "\n";
 }
 
+std::string left_out_text(const TuneResult& result, size_t kernels, double budget_seconds) {
+  std::string text;
+  if (budget_seconds > 0 && !result.interrupted) {
+    const size_t reached = result.kernels.size();
+    const auto undecided = static_cast<size_t>(
+        std::ranges::count(result.kernels, std::string("no finals"), &KernelResult::kept));
+    const std::string of = str(" of ", counted(kernels, "kernel"));
+    if (reached < kernels)
+      text += str(kernels - reached, of, kernels - reached == 1 ? " was" : " were",
+                  " not reached within --budget ", budget_seconds, "\n");
+    if (undecided > 0)
+      text += str(undecided, of, " had no time for finals within --budget ", budget_seconds, "\n");
+  }
+  if (result.records.records().empty())
+    text += "nothing was written: no kernel has a result that a duel confirmed\n";
+  return text;
+}
+
 std::string rejected_text(const TuneResult& result) {
   std::string text;
   for (const KernelResult& kernel : result.kernels) {

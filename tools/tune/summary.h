@@ -51,6 +51,11 @@ std::string failure(const autotune::KernelResult& kernel);
 // A table of the kernels, then each batch's total and the rates.
 std::string summary_text(const autotune::TuneResult& result, const std::vector<Batch>& batches);
 
+// Says which of the sweep's kernels have no result for lack of time, and that nothing is written;
+// "" where there is nothing to say. An interrupt says so itself.
+std::string left_out_text(const autotune::TuneResult& result, size_t kernels,
+                          double budget_seconds);
+
 // One line per kernel and kind of failure, with the first reason: a candidate that fails or is
 // wrong is a bug of a template or of a driver and must be seen.
 std::string rejected_text(const autotune::TuneResult& result);

@@ -119,7 +119,8 @@ class Sweep {
     collect_kernels();
     catch_signals();
     const TuneResult result = tune();
-    out_ << summary_text(result, batches_);
+    out_ << summary_text(result, batches_)
+         << left_out_text(result, kernels_.size(), tune_.budget_seconds);
     std::cerr << rejected_text(result);
     SweepReport about{report_title(), nullptr, given_, batches_, {}};
     if (!result.records.records().empty())

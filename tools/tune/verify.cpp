@@ -300,7 +300,7 @@ Command add_verify(CLI::App& program) {
   app->add_option("--threshold", options->threshold_percent,
                   "how much faster another config must be, in percent")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(number_in(0.0, 1000.0));
   app->add_option("--seed", options->seed, "of the data")->capture_default_str();
   app->add_flag("--json", options->json, "print one JSON object");
   return {app, [options] { return Verify(*options).run(); }};

@@ -1,0 +1,42 @@
+// The sizes of one run: dims by name, from options and from the shapes of given inputs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/size_range.h"
+#include "tools/tensors.h"
+
+namespace tcc::tools {
+
+// A size, and what says so, for messages: "--at", "x.npy".
+struct RunSize {
+  int64_t size = 0;
+  std::string from;
+};
+using RunSizes = std::map<std::string, RunSize, std::less<>>;  // by dim
+
+// A dim that shapes may name: `symbol` stands there for its size over `multiple`.
+struct RunDim {
+  std::string name, symbol;
+  int64_t multiple = 1;
+  ir::SizeRange range = {};
+};
+struct RunInput {
+  std::string name;
+  std::vector<ir::SymInt> shape;
+};
+
+// Adds the sizes that the shapes of given inputs decide. Throws Error(bad_input) where two of them,
+// or an input and what is in `sizes`, differ, and for a size that the dim's range lacks. Shapes
+// that do not fit otherwise are left to load_inputs().
+void add_sizes_of_inputs(std::span<const RunInput> inputs, std::span<const RunDim> dims,
+                         const InputFiles& files, RunSizes& sizes);
+
+// Reads the texts of --at.
+ir::Numbers parse_at(const std::vector<std::string>& texts);
+
+}  // namespace tcc::tools
