@@ -297,7 +297,7 @@ TEST_F(PackagePrograms, StatesGrow) {
   write_file_atomic(path("grow.yaml"),
                     "tcc: 1\nname: grow\ndims: {P: 8}\n"
                     "inputs: {x: {dtype: f32, shape: [2, 1]}}\n"
-                    "states: {s: {dtype: f32, shape: [2, P]}}\n"
+                    "states: {s: {dtype: f32, shape: [2, P + 1]}}\n"
                     "nodes:\n  - {out: a, op: append, in: [s, x], dim: 1, length: P}\n"
                     "  - {out: y, op: sum, in: [a], dim: [1]}\noutputs: [y]\n");
   const Outcome made =
