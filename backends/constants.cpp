@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "support/content_hash.h"
+#include "support/strided_copy.h"
 
 namespace tcc::backends {
 namespace {
@@ -50,19 +51,11 @@ KnownKeys& known_keys() {
 std::vector<std::byte> pack(const Tensor& tensor, const sched::Layout& layout) {
   auto element = static_cast<size_t>(size_bytes(tensor.dtype()));
   std::vector<std::byte> bytes(static_cast<size_t>(layout.elements.value()) * element);
-  const auto& shape = tensor.shape();
-  const std::vector<int64_t> strides = exec::fixed(layout.strides);
-  std::vector<int64_t> index(shape.size(), 0);
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    int64_t offset = 0;
-    for (size_t d = 0; d < shape.size(); ++d) offset += index[d] * strides[d];
-    std::copy_n(tensor.data() + static_cast<size_t>(i) * element, element,
-                bytes.data() + static_cast<size_t>(offset) * element);
-    for (size_t d = shape.size(); d-- > 0;) {
-      if (++index[d] < shape[d]) break;
-      index[d] = 0;
-    }
-  }
+  const std::vector<int64_t>& shape = tensor.shape();
+  std::vector<int64_t> own(shape.size(), 1);
+  for (size_t d = shape.size(); d-- > 1;) own[d - 1] = own[d] * shape[d];
+  copy_strided(tensor.data(), own, bytes.data(), exec::fixed(layout.strides), shape,
+               static_cast<int>(element));
   return bytes;
 }
 

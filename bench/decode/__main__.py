@@ -128,6 +128,7 @@ def bytes_of_step(graph, sizes, dtype, tokens):
 
 def main():
     given = arguments()
+    sys.stdout.reconfigure(line_buffering=True)
     torch.manual_seed(given.seed)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     sizes = models.SIZES[given.model]

@@ -4,6 +4,7 @@
 
 #include "ir/op.h"
 #include "ir/reference/interpreter.h"
+#include "ir/reference/moves.h"
 #include "support/error.h"
 
 namespace tcc::ir {
@@ -59,6 +60,8 @@ class ConeBuilder {
 
 TensorPtr evaluate(const FoldingPtr& folding, int output) {
   const Graph graph = ConeBuilder().build(folding, output);
+  if (std::optional<Tensor> moved = move_elements(graph))
+    return std::make_shared<const Tensor>(*std::move(moved));
   const std::vector<RefTensor> results = interpret(graph, {}, RefMode::ideal);
   return std::make_shared<const Tensor>(to_tensor(results.front()));
 }

@@ -14,7 +14,8 @@ struct MergeSiblingsOptions {
 // Merges layers that read the same x, such as the query, key and value projections: two or more
 // `linear` (or `matmul` by a matrix) whose weights are immutable rank-2 constants of one dtype and
 // input size, all with or all without an immutable bias, become one with concatenated weights, and
-// slices of its result. An `add` of an immutable row that alone reads a product counts as its
+// slices of its result. A `matmul` by a constant that is transposed first, as exporters write it,
+// is a `linear`. An `add` of an immutable row that alone reads a product counts as its
 // bias, and is merged, too; zeros stand for the bias of a product that has none. The concatenations
 // are `cat` nodes on constants: run fold_constants after it. Every output element is computed as
 // before.

@@ -40,6 +40,36 @@ TEST(MergeSiblings, ConcatenatesTheWeightsOfLayersOnOneInput) {
     })");
 }
 
+// Exporters write `linear` as a product with a matrix that is turned first.
+TEST(MergeSiblings, MatricesThatAreTurnedAreThoseOfLayers) {
+  expect_pass(merge, R"(
+    graph @attention {
+      %x: f32[5, 8] = input
+      %wq: f32[4, 8] = weight
+      %wk: f32[2, 8] = weight
+      %wv: f32[8, 3] = weight
+      %tq = permute(%wq) {dims = [1, 0]}
+      %q = matmul(%x, %tq)
+      %tk = transpose(%wk) {dim0 = -1, dim1 = 0}
+      %k = matmul(%x, %tk)
+      %v = matmul(%x, %wv)
+      return %q, %k, %v
+    })",
+              R"(
+    graph @attention {
+      %x: f32[5, 8] = input
+      %wq: f32[4, 8] = weight
+      %wk: f32[2, 8] = weight
+      %wv: f32[8, 3] = weight
+      %cat.5 = cat(%wq, %wk)
+      %linear.6 = linear(%x, %cat.5)
+      %q = slice(%linear.6) {dim = 1, end = 4}
+      %k = slice(%linear.6) {dim = 1, start = 4, end = 6}
+      %v = matmul(%x, %wv)
+      return %q, %k, %v
+    })");
+}
+
 // Other front ends write layers like this: a product, and a bias that is added to it.
 TEST(MergeSiblings, TakesRowsThatAreAddedToProductsForBiases) {
   expect_pass(merge, R"(
