@@ -1,7 +1,8 @@
 // Decodes with an ONNX decoder that takes past_key_values.N.key and .value and gives present.N.key
-// and .value: decode_onnx MODEL TOKENS [DEVICE [ROOM]]
+// and .value: decode_onnx MODEL TOKENS [DEVICE [ROOM [USUAL]]]
 //
-// The pairs become states with room for ROOM rows (default: one for each token). TOKENS is a file
+// The pairs become states with room for ROOM rows (default: one for each token), and kernels are
+// chosen for USUAL of them (default: half of the room). TOKENS is a file
 // with the numbers that are fed one by one; for each, the most probable next token is printed. Then
 // all are fed again without reading anything back, and the time per token is told. bench/decode
 // writes such models, and compares the tokens with PyTorch's.
@@ -60,8 +61,8 @@ struct Numbers {
 class Decoder {
  public:
   Decoder(const std::string& model, const std::string& device,
-          const std::vector<std::int64_t>& tokens, std::int64_t room)
-      : compiled_(compile(model, device, room)),
+          const std::vector<std::int64_t>& tokens, std::int64_t room, std::int64_t usual)
+      : compiled_(compile(model, device, room, usual)),
         context_(compiled_),
         tokens_(compiled_.device(), tokens),
         positions_(compiled_.device(), counted(tokens.size())),
@@ -100,17 +101,19 @@ class Decoder {
   }
 
   static tcc::CompiledGraph compile(const std::string& model, const std::string& device,
-                                    std::int64_t room) {
+                                    std::int64_t room, std::int64_t usual) {
     std::map<std::string, std::string> states;
     for (const tcc::ValueSpec& input : tcc::Graph::load(model).inputs())
       if (const std::string past = "past_key_values"; input.name.starts_with(past))
         states[input.name] = "present" + input.name.substr(past.size());
     const tcc::Graph graph = tcc::Graph::load(model, {}, states);
     tcc::CompileOptions options{.dims = {{"batch_size", 1}}};
-    if (graph.dims().contains("cache_length"))
+    if (graph.dims().contains("cache_length")) {
       options.dims["cache_length"] = room;  // a cache of fixed size, written at `position`
-    else
+    } else {
       options.open_dims = {"past_sequence_length=0.." + std::to_string(room - 1)};
+      options.dims["past_sequence_length"] = usual;
+    }
     if (graph.dims().contains("sequence_length")) options.dims["sequence_length"] = 1;
     return tcc::compile(graph, device, options);
   }
@@ -127,13 +130,14 @@ class Decoder {
 
 int main(int argc, char** argv) try {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: decode_onnx MODEL TOKENS [DEVICE [ROOM]]\n");
+    std::fprintf(stderr, "usage: decode_onnx MODEL TOKENS [DEVICE [ROOM [USUAL]]]\n");
     return 2;
   }
   const std::vector<std::int64_t> tokens = read_tokens(argv[2]);
   const std::int64_t count = std::ssize(tokens), room = argc > 4 ? std::stol(argv[4]) : count;
+  const std::int64_t usual = argc > 5 ? std::stol(argv[5]) : room / 2;
   const Clock::time_point start = Clock::now();
-  Decoder decoder(argv[1], argc > 3 ? argv[3] : "auto", tokens, room);
+  Decoder decoder(argv[1], argc > 3 ? argv[3] : "auto", tokens, room, usual);
   const tcc::CompiledGraph& compiled = decoder.compiled();
   std::fprintf(stderr, "%s: %lld launches a token, ready after %.0f ms\n",
                compiled.device().c_str(), static_cast<long long>(compiled.launches()),
