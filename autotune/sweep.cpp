@@ -137,9 +137,11 @@ class KernelSweep final : public Sweep {
     if (turn_->deadline == Clock::time_point::max()) return turn_->deadline;
     const std::chrono::duration<double> turn = turn_->deadline - start_,
                                         finals(std::min(kMostForFinals * turn.count(),
-                                                        kDuels * duel_seconds()));
+                                                        most_duels() * duel_seconds()));
     return turn_->deadline - std::chrono::duration_cast<Clock::duration>(finals);
   }
+  // The default has a duel of its own where it is not in use.
+  double most_duels() const { return kDuels + (incumbent_ == tunable_.default_config ? 0 : 1); }
   // Two rounds, each of six pairs or more, with its warm-up.
   double duel_seconds() const {
     constexpr double kRounds = 2, kRunsOfRound = 16;
@@ -523,7 +525,7 @@ class KernelSweep final : public Sweep {
   void meet_default(const BinaryOf& binary_of) {
     const sched::Config& by_default = tunable_.default_config;
     const sched::Config best = winner_ ? winner_->config : incumbent_;
-    if (!default_works() || best == by_default || incumbent_ == by_default || in_a_hurry()) return;
+    if (!default_works() || best == by_default || incumbent_ == by_default || interrupted()) return;
     if (against_default_ && against_default_->config == best) return;
     const bool has_met = !winner_ && loser_->config == by_default;
     const DuelResult met =

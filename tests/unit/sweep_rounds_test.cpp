@@ -165,7 +165,7 @@ TEST_F(SweepTest, TheDefaultsTimeIsOfTheMinutesOfTheBests) {
 }
 
 // A time of other minutes is none.
-TEST_F(SweepTest, WithoutTimeTheDefaultsIsUnknown) {
+TEST_F(SweepTest, AfterAnInterruptTheDefaultsIsUnknown) {
   use(configs_[3], 1.6e-3);
   set(configs_[3], 1.6e-3);
   set(configs_[5], 1e-3);
