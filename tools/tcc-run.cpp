@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <set>
 
 #include "autotune/tuning_files.h"
 #include "backends/backend.h"
@@ -21,6 +22,7 @@
 #include "ir/passes/unroll_runs.h"
 #include "ir/reference/check.h"
 #include "ir/reference/interpreter.h"
+#include "ir/sizes.h"
 #include "runtime/program.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -174,6 +176,7 @@ class ProgramRun {
                    "' grows from run to run, and this program runs at its first length alone");
       dims.push_back({name, name, 1, range});
     }
+    if (!files.is_empty()) check_open_dims_stay();
     std::vector<RunInput> inputs;
     for (const ir::Value* input : graph_.inputs) inputs.push_back({input->name, input->shape()});
     add_sizes_of_inputs(inputs, dims, files, known);
@@ -188,6 +191,20 @@ class ProgramRun {
       fail_input("--check=ops: compares the kernels of one size; give '",
                  open_sizes_.begin()->first, "' a number");
     return numbers;
+  }
+
+  // An ONNX graph is read with the shapes of given inputs: a dim that one of them tells is a
+  // number.
+  void check_open_dims_stay() const {
+    std::set<std::string> symbols;
+    for (const auto* values : {&graph_.inputs, &graph_.states})
+      for (const ir::Value* value : *values) symbols.merge(ir::open_dims(value->shape()));
+    for (const auto& [name, range] : compile_.open_dims)
+      if (options_.graph.ends_with(".onnx") && graph_.dims.contains(name) &&
+          !symbols.contains(name))
+        fail_input("--dim ", name, ": cannot stay open in ", options_.graph,
+                   ", which is read with the shapes of given inputs: give --dim ", name,
+                   "=N, or --at ", name, "=N and no --input");
   }
 
   // Says in one line which sizes nothing gives.

@@ -17,6 +17,7 @@
 #include "support/file.h"
 #include "tests/run_command.h"
 #include "tests/source_dir.h"
+#include "tests/unit/onnx_fixture.h"
 
 namespace tcc {
 namespace {
@@ -289,6 +290,22 @@ TEST_F(PackagePrograms, StatesGoFromRunToRun) {
       EXPECT_EQ(
           run("tcc-run", str(model, " --device ", device, " ", option, " s.safetensors")).text,
           str("tcc-run: ", option, ": ", model, " has no states\n"));
+}
+
+// ONNX graphs are read with the shapes of given inputs.
+TEST_F(PackagePrograms, AnOpenDimOfAnOnnxGraphAndAnInputThatTellsItDoNotGoTogether) {
+  testing::OnnxModel model;
+  model.input("x", {{"batch", 5}}).node("Relu", {"x"}, {"y"}).output("y");
+  write_file_atomic(path("m.onnx"), model.bytes());
+  write_npy(path("x7.npy"), Tensor(DType::f32, {7, 5}));
+  const auto run_null = [&](const char* arguments) {
+    return run("tcc-run", str("m.onnx --device null ", arguments)).text;
+  };
+  EXPECT_EQ(run_null("--input x=x7.npy").substr(0, 12), "y: f32[7, 5]");
+  EXPECT_EQ(run_null("--dim batch=1..8 --at batch=3").substr(0, 12), "y: f32[3, 5]");
+  EXPECT_EQ(run_null("--dim batch=1..8 --input x=x7.npy"),
+            "tcc-run: --dim batch: cannot stay open in m.onnx, which is read with the shapes of "
+            "given inputs: give --dim batch=N, or --at batch=N and no --input\n");
 }
 
 TEST_F(PackagePrograms, StatesGrow) {
