@@ -2,6 +2,7 @@
 
 #include "ir/op.h"
 #include "ir/ops/_attributes.h"
+#include "ir/sizes.h"
 #include "support/error.h"
 
 namespace tcc::ir {
@@ -11,6 +12,11 @@ bool appends(const Node& node) { return node.op->appends; }
 Append append_of(const Node& node) {
   const int dim = ops::dim_attr(node, "dim", node.inputs[0]->rank());
   return {node.inputs[0], node.inputs[1], dim, ops::symint_attr(node, "length")};
+}
+
+int64_t usual_stored(const Value* value) {
+  const Node* node = value->producer;
+  return usual_numel(node && appends(*node) ? append_of(*node).rows : value);
 }
 
 const Value* state_of_length(const Graph& graph, std::string_view dim) {

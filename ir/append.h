@@ -22,6 +22,10 @@ struct Append {
 bool appends(const Node& node);
 Append append_of(const Node& node);  // appends(node)
 
+// The elements of the value that kernels store, for estimates: the rows alone of what is appended
+// to a state.
+int64_t usual_stored(const Value* value);
+
 // The first state whose length is this dim; null: none.
 const Value* state_of_length(const Graph& graph, std::string_view dim);
 

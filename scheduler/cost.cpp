@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/append.h"
 #include "ir/sizes.h"
 
 namespace tcc::sched {
@@ -145,19 +146,31 @@ double unit_bandwidth(const Target& target) {
   return target.serial_workgroups ? share : std::min(target.bandwidth, kUnitShare * share);
 }
 
+namespace {
+
+// Those of the buffer, but of what is appended the rows.
+double stored_elements(const Region& region, const ir::Value* output) {
+  const bool is_part = output->producer && ir::appends(*output->producer);
+  return static_cast<double>(is_part ? ir::usual_stored(output)
+                                     : region.layout(output).elements.usual());
+}
+
+}  // namespace
+
 double region_bytes(const Region& region) {
   double bytes = 0;
-  for (const auto* values : {&region.inputs, &region.outputs})
-    for (const ir::Value* value : *values)
-      bytes +=
-          static_cast<double>(region.layout(value).elements.usual()) * size_bytes(value->dtype());
+  for (const ir::Value* value : region.inputs)
+    bytes +=
+        static_cast<double>(region.layout(value).elements.usual()) * size_bytes(value->dtype());
+  for (const ir::Value* value : region.outputs)
+    bytes += stored_elements(region, value) * size_bytes(value->dtype());
   return bytes;
 }
 
 double least_bytes(const Region& region) {
   double bytes = 0, written = 0;
   for (const ir::Value* value : region.outputs) {
-    const auto elements = static_cast<double>(region.layout(value).elements.usual());
+    const double elements = stored_elements(region, value);
     bytes += elements * size_bytes(value->dtype());
     written += elements;
   }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "ir/append.h"
 #include "ir/sizes.h"
 #include "scheduler/region_text.h"
 #include "scheduler/template.h"
@@ -247,14 +248,14 @@ double FusionGroups::slots(const std::vector<const Node*>& nodes) const {
   for (const Node* node : nodes) {
     if (node->op->kind != OpKind::pointwise && node->op->kind != OpKind::view)
       return std::numeric_limits<double>::infinity();
-    slots += static_cast<double>(usual_numel(node->outputs[0])) * work(node).slots;
+    slots += static_cast<double>(ir::usual_stored(node->outputs[0])) * work(node).slots;
   }
   return slots / elements(nodes);
 }
 
 double FusionGroups::elements(const std::vector<const Node*>& nodes) const {
   int64_t elements = 1;
-  for (const Node* node : nodes) elements = std::max(elements, usual_numel(node->outputs[0]));
+  for (const Node* node : nodes) elements = std::max(elements, ir::usual_stored(node->outputs[0]));
   return static_cast<double>(elements);
 }
 
@@ -272,13 +273,13 @@ GroupBytes FusionGroups::bytes(const std::vector<const Node*>& nodes) const {
           std::min(most, static_cast<double>(usual_numel(input))) * size_bytes(input->dtype());
     }
   for (const Value* output : nodes.back()->outputs)
-    bytes.written += static_cast<double>(usual_numel(output)) * size_bytes(output->dtype());
+    bytes.written += static_cast<double>(ir::usual_stored(output)) * size_bytes(output->dtype());
   return bytes;
 }
 
 double FusionGroups::times_read(const std::vector<const Node*>& group, const Node* node) const {
   double times = 0;
-  const auto elements = static_cast<double>(usual_numel(node->outputs[0]));
+  const auto elements = static_cast<double>(ir::usual_stored(node->outputs[0]));
   for (size_t k = 0; k < node->inputs.size(); ++k) {
     const double reads = elements * work(node).reads[k];
     std::function<void(const Value*)> follow = [&](const Value* value) {
@@ -340,7 +341,7 @@ double FusionGroups::times_made(const std::vector<const Node*>& group,
                              [&](const Value* input) { return is_made(is_made, input); }))
       continue;
     made.insert(node);
-    most = std::max(most, static_cast<double>(usual_numel(node->outputs[0])));
+    most = std::max(most, static_cast<double>(ir::usual_stored(node->outputs[0])));
   }
   return most / elements(group);
 }

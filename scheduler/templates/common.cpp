@@ -1,5 +1,6 @@
 #include "scheduler/templates/common.h"
 
+#include "ir/append.h"
 #include "scheduler/cost.h"
 
 namespace tcc::sched {
@@ -26,7 +27,7 @@ Kernel start_kernel(const Region& region) {
     for (size_t i = 0; i < node->inputs.size(); ++i)
       comment += (i ? ", " : "") + (node->inputs[i] ? node->inputs[i]->name : std::string("-"));
     comment += ") : " + ir::to_string(node->outputs[0]->type) + "\n";
-    kernel.flops += static_cast<double>(usual_numel(node->outputs[0]));
+    kernel.flops += static_cast<double>(ir::usual_stored(node->outputs[0]));
   }
   kernel.comment = comment;
   return kernel;

@@ -275,5 +275,41 @@ TEST(StatePlan, FirstValues) {
   EXPECT_EQ(p.executable.states[2].initial, -1);
 }
 
+// The rest of the state is neither read nor written.
+TEST(StatePlan, AnAppendStoresItsRowsAlone) {
+  const std::string text = R"(graph @g {
+    %s: f32[2, 100, 8] = state
+    %x: f32[2, 1, 8] = input
+    %r = exp(%x)
+    %a = append(%s, %r) {dim = 1, length = [7]}
+    %n = slice(%a) {dim = 1, end = [8]}
+    %y = sum(%n) {dim = [1]}
+    return %y
+  })";
+  const Planned p = plan(text);
+  EXPECT_EQ(p.count_copies(), 0u);
+  ASSERT_EQ(p.updates.size(), 1u);
+  EXPECT_TRUE(p.updates[0].is_direct);
+  ASSERT_EQ(p.executable.kernels.size(), 2u);
+  EXPECT_EQ(p.executable.kernels[0].region, "exp_append");
+  EXPECT_EQ(p.executable.kernels[0].bytes, 2 * 16 * 4);
+  const auto& launch = std::get<exec::KernelLaunch>(p.executable.steps[0]);
+  ASSERT_EQ(launch.arguments.size(), 2u) << "the rows and the state";
+  EXPECT_EQ(std::get<exec::Address>(launch.arguments[1]).buffer, p.executable.states[0].buffer);
+  EXPECT_EQ(plan(text, false).count_copies(), 0u);
+}
+
+// An output is memory of its own.
+TEST(StatePlan, WhatIsAppendedIsCopiedToAnOutput) {
+  const Planned p = plan(R"(graph @g {
+    %s: f32[100] = state
+    %x: f32[2] = input
+    %a = append(%s, %x) {length = [0]}
+    return %a
+  })");
+  EXPECT_EQ(p.executable.kernels.size(), 2u);
+  EXPECT_TRUE(p.updates[0].is_direct);
+}
+
 }  // namespace
 }  // namespace tcc::sched
