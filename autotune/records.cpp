@@ -72,9 +72,10 @@ bool same_environment(const Record& a, const Record& b) {
 
 // A sweep's find has met in duels what was in use, ours: times of another day, measured beside
 // another load, have no say in it. The same config is no news: two sweeps agree, and diffs are
-// small.
+// small. But a gain that nobody knew, after an interrupt, is news.
 bool supersedes(const Record& newer, const Record& ours) {
-  return !same_environment(newer, ours) || newer.best != ours.best;
+  const bool tells_gain = ours.default_seconds <= 0 && newer.default_seconds > 0;
+  return !same_environment(newer, ours) || newer.best != ours.best || tells_gain;
 }
 
 std::string compiler_of(sched::Api api) {

@@ -172,6 +172,11 @@ TEST_F(RecordsTest, WhatASweepFoundReplacesUnlessItIsTheSame) {
   // The same config again is no news.
   Record again = example_record("a", 1e-6);
   EXPECT_EQ(after(again), ours);
+  // But the default's time is, where it was unknown.
+  ours.default_seconds = 0;
+  EXPECT_EQ(after(again), again);
+  again.default_seconds = 0;
+  EXPECT_EQ(after(again), ours);
 }
 
 TEST_F(RecordsTest, SavingKeepsOtherRecords) {
