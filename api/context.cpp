@@ -409,8 +409,7 @@ std::vector<TensorSpec> Context::states() const {
   for (size_t i = 0; i < specs.size(); ++i)
     if (impl_->executable().states[i].grows()) {
       specs[i].shape = impl_->context.state_shape(i);
-      specs[i].bytes =
-          *tensor_bytes(impl_->state_buffer(i).dtype, impl_->context.state_shape(i));
+      specs[i].bytes = *tensor_bytes(impl_->state_buffer(i).dtype, impl_->context.state_shape(i));
     }
   return specs;
 }

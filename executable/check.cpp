@@ -226,10 +226,9 @@ class Checker {
       fail_input("state '", buffer.name, "' grows and has an open size");
     const auto [first, is_new] = growing_.emplace(state.dim, &state);
     if (!is_new && !(first->second->added == state.added))
-      fail_input("states '", e_.buffers[static_cast<size_t>(first->second->buffer)].name,
-                 "' and '", buffer.name, "' have one length, '",
-                 e_.dims[static_cast<size_t>(state.dim)].name, "', and grow by ",
-                 first->second->added, " and ", state.added);
+      fail_input("states '", e_.buffers[static_cast<size_t>(first->second->buffer)].name, "' and '",
+                 buffer.name, "' have one length, '", e_.dims[static_cast<size_t>(state.dim)].name,
+                 "', and grow by ", first->second->added, " and ", state.added);
   }
 
   void check_address(const Address& at) const {
@@ -293,8 +292,8 @@ class Checker {
 
   const Executable& e_;
   std::set<std::string, std::less<>> dims_, symbols_;
-  std::vector<int> owners_;  // by buffer
-  std::set<int> states_;     // buffers
+  std::vector<int> owners_;                  // by buffer
+  std::set<int> states_;                     // buffers
   std::map<int, const StateInfo*> growing_;  // the first one by dim
 };
 
@@ -488,8 +487,7 @@ void check_same(const Executable& whole, const Sizes& of_whole, const Executable
   for (size_t i = 0; i < whole.inputs.size(); ++i) check_buffer(whole.inputs[i], variant.inputs[i]);
   for (size_t i = 0; i < whole.outputs.size(); ++i)
     check_buffer(whole.outputs[i], variant.outputs[i]);
-  for (size_t i = 0; i < whole.states.size(); ++i)
-  {
+  for (size_t i = 0; i < whole.states.size(); ++i) {
     const StateInfo &a = whole.states[i], &b = variant.states[i];
     check_buffer(a.buffer, b.buffer);
     const bool is_same = a.axis == b.axis && of_whole.of(a.added) == of_variant.of(b.added) &&

@@ -34,8 +34,9 @@ class ShapeReader {
   ShapeReader& operator=(const ShapeReader&) = delete;
 
   // Sets those of `sizes`, in the order of executable.dims, that the inputs' shapes decide; others
-  // stay, as the lengths of states that grow. Throws Error(bad_input), which names the input, its dim, the size and what does not fit:
-  // a number of the graph, the range of a dim, or another input. `sizes` is as before then.
+  // stay, as the lengths of states that grow. Throws Error(bad_input), which names the input, its
+  // dim, the size and what does not fit: a number of the graph, the range of a dim, or another
+  // input. `sizes` is as before then.
   void read(std::span<const ShapeView> shapes, std::span<int64_t> sizes);
 
  private:
@@ -53,7 +54,7 @@ class ShapeReader {
 
   const Executable& executable_;
   std::vector<Place> places_;
-  std::vector<const Place*> deciding_;  // by dim of the executable; null: no input tells it
+  std::vector<const Place*> deciding_;          // by dim of the executable; null: no input tells it
   std::map<size_t, const StateInfo*> growing_;  // dims that are lengths, with a state each
   std::vector<int64_t> found_;
   Sizes values_;

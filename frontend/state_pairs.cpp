@@ -37,8 +37,8 @@ std::optional<Growth> growth_of(const ir::Value* state, const ir::Value* next) {
 // The nodes that were added last come right behind `place`, or first.
 void move_added(ir::Graph& graph, size_t count, const ir::Node* place) {
   auto& nodes = graph.nodes();
-  const auto at = place ? std::ranges::find(nodes, place, &std::unique_ptr<ir::Node>::get) + 1
-                        : nodes.begin();
+  const auto at =
+      place ? std::ranges::find(nodes, place, &std::unique_ptr<ir::Node>::get) + 1 : nodes.begin();
   std::rotate(at, nodes.end() - static_cast<ptrdiff_t>(count), nodes.end());
 }
 
@@ -53,9 +53,9 @@ void make_growing(ir::Graph& graph, ir::Value* state, const Growth& growth) {
   const auto dim = static_cast<size_t>(growth.dim);
   ir::Builder builder(graph);
   builder.set_location(cat->location);
-  ir::Value* const all =
-      builder.op("append", {state, rows},
-                 {{"dim", int64_t{growth.dim}}, {"length", std::vector<ir::SymInt>{growth.length}}});
+  ir::Value* const all = builder.op(
+      "append", {state, rows},
+      {{"dim", int64_t{growth.dim}}, {"length", std::vector<ir::SymInt>{growth.length}}});
   ir::Value* const present = builder.slice(all, growth.dim, 0, whole[dim]);
   ir::Value* const before = builder.slice(all, growth.dim, 0, growth.length);
   move_added(graph, 3, cat);

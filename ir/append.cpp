@@ -23,8 +23,7 @@ const Value* state_of_length(const Graph& graph, std::string_view dim) {
   for (const auto& node : graph.nodes()) {
     if (!appends(*node)) continue;
     const AtomPtr length = append_of(*node).length.as_atom();
-    if (length && length->kind == Atom::Kind::symbol && length->name == dim)
-      return node->inputs[0];
+    if (length && length->kind == Atom::Kind::symbol && length->name == dim) return node->inputs[0];
   }
   return nullptr;
 }

@@ -209,10 +209,9 @@ void Context::check_not_lengths(const exec::Dims& dims) const {
   const exec::Executable& executable = program_->executable();
   for (const exec::StateInfo& info : executable.states)
     if (info.grows() && dims.contains(executable.dims[static_cast<size_t>(info.dim)].name))
-      fail_input("'", executable.dims[static_cast<size_t>(info.dim)].name,
-                 "' is the length of state '",
-                 executable.buffers[static_cast<size_t>(info.buffer)].name,
-                 "', which comes with it");
+      fail_input(
+          "'", executable.dims[static_cast<size_t>(info.dim)].name, "' is the length of state '",
+          executable.buffers[static_cast<size_t>(info.buffer)].name, "', which comes with it");
 }
 
 // The sizes when states have grown as far as they can.
@@ -576,8 +575,7 @@ void copy_common(const Tensor& from, Tensor& to, int axis) {
   const auto* source = static_cast<const std::byte*>(from.data());
   auto* target = static_cast<std::byte*>(to.data());
   if (std::min(a, b) == 0) return;
-  for (int64_t i = 0; i < outer; ++i)
-    std::copy_n(source + i * a, std::min(a, b), target + i * b);
+  for (int64_t i = 0; i < outer; ++i) std::copy_n(source + i * a, std::min(a, b), target + i * b);
 }
 
 }  // namespace
@@ -601,8 +599,7 @@ bool Context::fits_state(size_t i, DType dtype, const std::vector<int64_t>& shap
   if (const exec::StateInfo& info = program_->executable().states[i];
       info.grows() && shape.size() == wanted.size()) {
     const auto axis = static_cast<size_t>(info.axis);
-    const ir::SizeRange& range =
-        program_->executable().dims[static_cast<size_t>(info.dim)].range;
+    const ir::SizeRange& range = program_->executable().dims[static_cast<size_t>(info.dim)].range;
     const int64_t length = shape[axis];
     if (length > wanted[axis] || length < range.least || length % range.multiple != 0) return false;
     wanted[axis] = length;

@@ -84,8 +84,9 @@ struct OwnMemory {
 class Binding;
 
 // A state that grows has a length, which is the size of a dim: each run adds to it, and
-// reset_states() and set_state() set it. Sizes of other dims come from the shapes of inputs, from set_dims() or with the constructor; what was made for
-// some is kept for the next runs of these sizes, and kKeptSizes of them are.
+// reset_states() and set_state() set it. Sizes of other dims come from the shapes of inputs, from
+// set_dims() or with the constructor; what was made for some is kept for the next runs of these
+// sizes, and kKeptSizes of them are.
 class Context {
  public:
   static constexpr size_t kKeptSizes = 16;

@@ -53,7 +53,8 @@ std::vector<StateUpdate> plan_states(const ir::Graph& graph,
     const bool reads = scheduled.region().slot_of_input(update.state) >= 0;
     if (reads && !scheduled.candidate().updates_in_place(update.state, update.next)) continue;
     update.is_direct = true;
-    TCC_CHECK(!reads || !ir::appends(*node), scheduled.region().name(), " reads what it appends to");
+    TCC_CHECK(!reads || !ir::appends(*node), scheduled.region().name(),
+              " reads what it appends to");
     if (reads) write_in_place(scheduled, update);
   }
   return updates;

@@ -87,8 +87,8 @@ std::string why_off(const Candidate& candidate) {
 // Returns why a region that appends to a state is none: all that it stores are the rows.
 static std::string against_appending(const Region& region) {
   for (const ir::Node* node : region.nodes)
-    if (ir::appends(*node) && (region.outputs.size() != 1 || region.anchor ||
-                               region.outputs[0] != node->outputs[0]))
+    if (ir::appends(*node) &&
+        (region.outputs.size() != 1 || region.anchor || region.outputs[0] != node->outputs[0]))
       return str(node->op_name(), " is the end of a region of its own");
   return "";
 }

@@ -34,10 +34,10 @@ void copy_typed(const std::byte* from_bytes, std::byte* to_bytes, std::vector<Di
   T* const to = reinterpret_cast<T*>(to_bytes);
   while (dims.size() < 2) dims.insert(dims.begin(), {1, 0, 0});
   // The dim of the nearest writes is the last one, that of the nearest reads, if another, before.
-  const auto bring_last = [&](size_t end, int64_t Dim::* stride) {
-    const auto best = std::min_element(
-        dims.begin(), dims.begin() + static_cast<ptrdiff_t>(end),
-        [&](const Dim& x, const Dim& y) { return x.*stride < y.*stride; });
+  const auto bring_last = [&](size_t end, int64_t Dim::*stride) {
+    const auto best =
+        std::min_element(dims.begin(), dims.begin() + static_cast<ptrdiff_t>(end),
+                         [&](const Dim& x, const Dim& y) { return x.*stride < y.*stride; });
     std::rotate(best, best + 1, dims.begin() + static_cast<ptrdiff_t>(end));
   };
   bring_last(dims.size(), &Dim::to);

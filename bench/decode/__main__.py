@@ -1,9 +1,10 @@
 """Decodes with a cache as state, and compares with PyTorch: python3 -m bench.decode MODEL [OPTIONS]
 
 Draws the weights of a model of transformers on the device, writes the model as ONNX, feeds drawn tokens to
-examples/decode_onnx one by one, and compares the most probable next token after each with PyTorch's, of one pass over all
-tokens. They may differ where PyTorch's two best logits are closer than the tolerance. Then the time per token is set against
-the time that a copy takes to read the bytes that a step must read: the weights and the cache.
+examples/decode_onnx one by one, and compares the most probable next token after each with PyTorch's, of one
+pass over all tokens. They may differ where PyTorch's two best logits are closer than the tolerance. Then the
+time per token is set against the time that a copy takes to read the bytes that a step must read: the weights
+and the cache.
 """
 
 import argparse
@@ -31,10 +32,18 @@ def default_program():
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="bench.decode", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench.decode", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("model", choices=list(models.SIZES))
     parser.add_argument("--dtype", choices=["f32", "bf16"], default="f32")
-    parser.add_argument("--cache", nargs="+", choices=["concat", "slots"], default=["concat"], help="as exporters write it, or of a fixed size")
+    parser.add_argument(
+        "--cache",
+        nargs="+",
+        choices=["concat", "slots"],
+        default=["concat"],
+        help="as exporters write it, or of a fixed size",
+    )
     parser.add_argument("--tokens", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cuda:0", help="tcc's")
@@ -51,7 +60,11 @@ def module(name, dtype, device):
     sizes = models.SIZES[name]
     if name.startswith("gpt2"):
         config = transformers.GPT2Config(
-            vocab_size=sizes.vocabulary, n_embd=sizes.width, n_layer=sizes.layers, n_head=sizes.heads, n_positions=sizes.positions
+            vocab_size=sizes.vocabulary,
+            n_embd=sizes.width,
+            n_layer=sizes.layers,
+            n_head=sizes.heads,
+            n_positions=sizes.positions,
         )
         kind = transformers.GPT2LMHeadModel
     else:
@@ -112,7 +125,7 @@ def copy_rate(device):
 
 
 def bytes_of_step(graph, sizes, dtype, tokens):
-    """The mean of what a step must read: weights, one row of embeddings that nothing else reads, and the rows of the cache."""
+    """The mean of what a step must read: weights (of embeddings that nothing else reads one row) and the cache."""
     element = 4 if dtype == "f32" else 2
     total = 0
     for name, (_, shape, _) in graph.weights.items():
@@ -167,7 +180,8 @@ def compare(got, wanted, margins, tolerance):
     differ = [i for i in range(len(wanted)) if got[i] != wanted[i]]
     wrong = [i for i in differ if margins[i] > tolerance]
     print(f"{len(wanted) - len(differ)} of {len(wanted)} tokens are PyTorch's", end="; ")
-    print(f"{len(differ) - len(wrong)} others are as good within {tolerance:g} of the largest logit, {len(wrong)} are wrong")
+    others = f"{len(differ) - len(wrong)} others are as good within {tolerance:g} of the largest logit"
+    print(f"{others}, {len(wrong)} are wrong")
     for i in wrong[:10]:
         print(f"  after token {i}: {got[i]}, not {wanted[i]}, which is ahead by {margins[i]:.3g}")
     return bool(wrong)

@@ -1,14 +1,14 @@
 """gpt2 and llama as ONNX decoders, with the names of transformers' weights.
 
-The cache has one of two forms. "concat" is what exporters write: past_key_values.N.key and .value of `past_sequence_length`
-rows go in, and present.N.key and .value of `past_sequence_length + sequence_length` rows, their Concat with the new ones, come
-out. "slots" is ONNX's in-place cache of opset 24: TensorScatter writes the rows at `position` of a cache of fixed size, and
-Attention is told how many of its rows count.
+The cache has one of two forms. "concat" is what exporters write: past_key_values.N.key and .value of
+`past_sequence_length` rows go in, and present.N.key and .value of `past_sequence_length + sequence_length` rows,
+their Concat with the new ones, come out. "slots" is ONNX's in-place cache of opset 24: TensorScatter writes the
+rows at `position` of a cache of fixed size, and Attention is told how many of its rows count.
 """
 
 import dataclasses
 
-from .onnx_file import Model
+from .onnx_file import TYPES, Model
 
 WEIGHTS_FILE = "weights.bin"
 
@@ -60,8 +60,6 @@ class Decoder:
         return self.cast(self.m.constant("f32", float(value)), self.dtype)
 
     def cast(self, x, dtype):
-        from .onnx_file import TYPES
-
         return self.m.node("Cast", [x], to=TYPES[dtype])
 
     def linear(self, x, name, inputs, outputs):
@@ -165,7 +163,8 @@ def gpt2(name, dtype, cache):
         return m.weight(f"transformer.{key}", dtype, list(shape))
 
     def norm(x, key):
-        return m.node("LayerNormalization", [x, weight(f"{key}.weight", width), weight(f"{key}.bias", width)], axis=-1, epsilon=1e-5)
+        scale, shift = weight(f"{key}.weight", width), weight(f"{key}.bias", width)
+        return m.node("LayerNormalization", [x, scale, shift], axis=-1, epsilon=1e-5)
 
     def conv1d(x, key, inputs, outputs):
         product = m.node("MatMul", [x, weight(f"{key}.weight", inputs, outputs)])

@@ -14,8 +14,8 @@ std::vector<Type> infer(const InferContext& context) {
   bool fits = rows.dtype == state.dtype() && rows.shape.size() == state.shape().size();
   for (size_t d = 0; fits && d < rows.shape.size(); ++d)
     fits = d == dim || rows.shape[d] == state.shape()[d];
-  context.require(fits, str("state '", state.name, "' is ", to_string(state.type), ", the rows are ",
-                            to_string(rows), ": they differ beside dim ", dim));
+  context.require(fits, str("state '", state.name, "' is ", to_string(state.type),
+                            ", the rows are ", to_string(rows), ": they differ beside dim ", dim));
   const SymInt length = symint_attr(context, "length");
   const SymInt room = state.shape()[dim] - length - rows.shape[dim];
   if (length.is_const() && length.value() < 0)
@@ -61,9 +61,10 @@ OpDef make() {
   op.operands = {"state", "rows"};
   op.attrs = {{"dim", AttrType::integer, int64_t{0}},
               size_attr({"length", AttrType::ints, std::nullopt, {}, true})};
-  op.doc = "state with rows in it, from `length` on along dim: it is the state's value from the next "
-           "run on, and kernels write the rows alone. An open dim as `length` is the state's size, "
-           "which grows by the rows with each run";
+  op.doc =
+      "state with rows in it, from `length` on along dim: it is the state's value from the next "
+      "run on, and kernels write the rows alone. An open dim as `length` is the state's size, "
+      "which grows by the rows with each run";
   op.infer = infer;
   op.element = element;
   op.reference = reference;
@@ -74,8 +75,7 @@ OpDef make() {
   op.samples = {
       {.inputs = {{f32, {3, 33}}, {f32, {2, 33}}}, .attrs = {{"length", 1}}},
       {.inputs = {{bf16, {2, 9, 40}}, {bf16, {2, 1, 40}}}, .attrs = {{"dim", 1}, {"length", 7}}},
-      {.inputs = {{i64, {2, 3, 5, 3}}, {i64, {2, 3, 5, 3}}},
-       .attrs = {{"dim", -2}, {"length", 0}}},
+      {.inputs = {{i64, {2, 3, 5, 3}}, {i64, {2, 3, 5, 3}}}, .attrs = {{"dim", -2}, {"length", 0}}},
       {.inputs = {{boolean, {7}}, {boolean, {3}}}, .attrs = {{"length", 2}}},
       {.inputs = {{f16, {4, 5}}, {f16, {4, 2}}}, .attrs = {{"dim", 1}, {"length", 3}}},
       {.inputs = {{f32, {4, 3}}, {f32, {0, 3}}}, .attrs = {{"length", 4}}}};

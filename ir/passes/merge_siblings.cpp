@@ -43,7 +43,8 @@ bool turns(const Node& node) {
 Weight weight_of(const Node& node) {
   Value* weight = node.inputs[1];
   if (node.op_name() == "linear") return {weight, 0};
-  if (is_float(weight->dtype()) && weight->producer && turns(*weight->producer)) return {weight->producer->inputs[0], 0};
+  if (is_float(weight->dtype()) && weight->producer && turns(*weight->producer))
+    return {weight->producer->inputs[0], 0};
   return {weight, 1};
 }
 
@@ -98,9 +99,9 @@ Value* merged_bias(Builder& b, const Siblings& siblings) {
   if (std::ranges::none_of(siblings, [](const Layer& layer) { return layer.bias; })) return nullptr;
   std::vector<Value*> parts;
   for (const Layer& layer : siblings)
-    parts.push_back(layer.bias
-                        ? layer.bias
-                        : b.splat(layer.node->outputs[0]->dtype(), {weight_of(*layer.node).columns()}, 0));
+    parts.push_back(layer.bias ? layer.bias
+                               : b.splat(layer.node->outputs[0]->dtype(),
+                                         {weight_of(*layer.node).columns()}, 0));
   return b.op("cat", std::move(parts), {{"dim", 0}});
 }
 
@@ -120,8 +121,7 @@ std::vector<Value*> merge(Builder& b, const Siblings& siblings) {
   }
   std::vector<Value*> operands = {first.inputs[0], b.op("cat", weights, {{"dim", column_dim}})};
   if (has_bias(first)) operands.push_back(b.op("cat", biases, {{"dim", int64_t{0}}}));
-  Value* merged =
-      b.op(column_dim == 0 ? "linear" : "matmul", std::move(operands), first.attrs);
+  Value* merged = b.op(column_dim == 0 ? "linear" : "matmul", std::move(operands), first.attrs);
   if (Value* bias = merged_bias(b, siblings)) merged = b.op("add", {merged, bias});
   b.set_location(own);
   std::vector<Value*> parts;

@@ -61,8 +61,8 @@ class GrowingStateTest : public DeviceTest {
     ir::Graph bound = graph.bind(sizes);
     const std::vector<Tensor> before = states(context);
     for (size_t i = 0; i < before.size(); ++i)
-      bound.states[i]->data = ir::make_constant(std::make_shared<const Tensor>(
-          resized(before[i], ir::const_shape(*bound.states[i]))));
+      bound.states[i]->data = ir::make_constant(
+          std::make_shared<const Tensor>(resized(before[i], ir::const_shape(*bound.states[i]))));
     std::vector<Tensor> inputs;
     for (const ir::Value* input : bound.inputs)
       inputs.push_back(
@@ -273,8 +273,8 @@ TEST_P(GrowingStateTest, HasVariants) {
   backends::CompileOptions options;
   options.open_dims = {{"P", {0, 16, 1}}, {"N", {1, 8, 1}}};
   options.specialize = {{{"N", 1}}};
-  program = std::make_shared<const Program>(device,
-                                            backends::compile(graph, device->target(), options));
+  program =
+      std::make_shared<const Program>(device, backends::compile(graph, device->target(), options));
   ASSERT_EQ(program->variants().size(), 1u);
   Context context(program);
   int64_t length = 0;
@@ -331,10 +331,9 @@ std::string random_graph(Draws& draws, bool has_open_rows) {
     if (d != axis) others.push_back(std::to_string(d));
   // The sums of the new rows are those of the second state.
   const bool has_others = !others.empty();
-  if (has_others)
-    text += "  - {out: c, op: sum, in: [r], dim: " + list(others) + "}\n";
-  text += "  - {out: m, op: expand, in: [" + std::string(has_others ? "c" : "r") +
-          "], size: [3, N]}\n";
+  if (has_others) text += "  - {out: c, op: sum, in: [r], dim: " + list(others) + "}\n";
+  text +=
+      "  - {out: m, op: expand, in: [" + std::string(has_others ? "c" : "r") + "], size: [3, N]}\n";
   text += "  - {out: more, op: append, in: [t, m], dim: 1, length: P}\n";
   text += "  - {out: seen, op: slice, in: [more], dim: 1, start: 0, end: P + N}\n";
   text += "  - {out: y, op: sum, in: [seen], dim: [1]}\n";
@@ -344,8 +343,7 @@ std::string random_graph(Draws& draws, bool has_open_rows) {
     text += "  - {out: u, op: transpose, in: [now], dim0: 0, dim1: " + std::to_string(rank - 1) +
             "}\n  - {out: w, op: exp, in: [u]}\n";
   }
-  return text + "outputs: [p, y, z" + (rank >= 2 ? ", w" : "") +
-         "]\n";
+  return text + "outputs: [p, y, z" + (rank >= 2 ? ", w" : "") + "]\n";
 }
 
 TEST_P(GrowingStateTest, RandomGraphs) {

@@ -42,7 +42,8 @@ TEST(Executables, ComeBackAsTheyWereWritten) {
   }
 }
 
-// Facts of a device that scheduling and loading read are written whole; quirks are the loading machine's.
+// Facts of a device that scheduling and loading read are written whole; quirks are the loading
+// machine's.
 TEST(Executables, HaveTheirTarget) {
   Executable executable = sample();
   for (const std::string& name : sched::target_names()) {

@@ -25,7 +25,8 @@ TEST(StridedCopy, AnyOrderOfDims) {
   for (int draw = 0; draw < 200; ++draw) {
     const auto rank = static_cast<size_t>(number(0, 4));
     Sizes shape(rank), order(rank), from(rank), to(rank);
-    for (int64_t& size : shape) size = number(0, 9) == 0 ? number(0, 1) : number(1, rank < 3 ? 150 : 20);
+    for (int64_t& size : shape)
+      size = number(0, 9) == 0 ? number(0, 1) : number(1, rank < 3 ? 150 : 20);
     std::iota(order.begin(), order.end(), 0);
     const auto strides = [&](Sizes& of, int64_t padding) {
       std::shuffle(order.begin(), order.end(), engine);
@@ -72,8 +73,9 @@ TEST(StridedCopy, ConstantsAreMovedByBits) {
   };
   ir::Builder b(graph);
   ir::Value* turned = b.transpose(constant(DType::bf16, {40, 33}), 0, -1);
-  ir::Value* joined = b.op("cat", {turned, constant(DType::bf16, {33, 0}),
-                                   constant(DType::bf16, {33, 7})}, {{"dim", -1}});
+  ir::Value* joined =
+      b.op("cat", {turned, constant(DType::bf16, {33, 0}), constant(DType::bf16, {33, 7})},
+           {{"dim", -1}});
   graph.outputs = {b.permute(b.reshape(joined, {3, 11, 47}), {2, 0, 1})};
   graph.output_names = {"y"};
   graph.make_names_unique();
