@@ -35,6 +35,7 @@ class RandomPlan : public sched::PlanSource {
 struct Product {
   std::string text, dtype;  // nothing: as the text says
   bool tf32 = false;
+  std::map<std::string, int64_t> fixed = {};  // parameters of its configs
 };
 
 inline int64_t pick(std::mt19937_64& random, std::initializer_list<int64_t> from) {
@@ -58,7 +59,7 @@ inline void check_product(const std::shared_ptr<runtime::Device>& device,
   const Product product = draw(random);
   const ir::Graph graph = parse_yaml_graph(product.text, "product.yaml", ".").bind({});
   backends::CompileOptions options;
-  const RandomConfigs configs(seed);
+  const RandomConfigs configs(seed, product.fixed);
   const RandomPlan plan(seed / 4);
   if (seed % 4 != 0) options.configs = &configs;  // else the defaults
   options.plan = &plan;

@@ -35,9 +35,10 @@ void restrict_load(const Region& region, MatrixOperand& operand,
   operand.major_k = of_plan.along_k;
 }
 
-// Whether chunks of 16 bytes are neighbouring channels under one tap, whose numbers are 32 bits.
-bool has_chunks(const Region& region, const ConvView& image) {
-  const int64_t chunk = kChunk / size_bytes(image.dtype);
+// Whether vectors of so many bytes are neighbouring channels under one tap, whose numbers are 32
+// bits.
+bool has_vectors(const Region& region, const ConvView& image, int64_t bytes) {
+  const int64_t chunk = bytes / size_bytes(image.dtype);
   const auto is_whole = [&](int64_t elements) { return elements % chunk == 0; };
   return is_whole(image.channels) && is_whole(image.offset) && is_whole(image.image_pitch) &&
          std::ranges::all_of(image.spatial, is_whole, &ConvView::Spatial::pitch) &&
@@ -47,17 +48,21 @@ bool has_chunks(const Region& region, const ConvView& image) {
          may_have_numbers(region, image.buffer, chunk);
 }
 
-// A convolution's image comes by chunks where it can.
+// A convolution's image comes by chunks where it can, or by their halves.
 void bring_image(const Region& region, CoopmatGemm& product) {
   if (region.anchor->op_name() != "convolution") return;
   const bool of_a = product.plan.a.input == 0;
   MatrixOperand& operand = of_a ? product.a : product.b;
   if (operand.load != Load::computed) return;
+  product.gathers = true;
   OrRefusal<ConvView> view = conv_view(region, product.plan, of_a);
-  if (!view || view->dtype != operand.dtype || !has_chunks(region, *view)) return;
+  if (!view || view->dtype != operand.dtype) return;
+  const int64_t vector = has_vectors(region, *view, kChunk) ? kChunk : kChunk / 2;
+  if (!has_vectors(region, *view, vector)) return;
+  product.gathers = false;
   operand.load = Load::im2col;
   operand.major_k = true;
-  operand.alignment = kChunk;
+  operand.alignment = vector;
   operand.view = {view->buffer, view->dtype, view->offset, view->spatial.back().pitch, 1,
                   view->batch};
   product.image = *std::move(view);
@@ -89,6 +94,12 @@ std::set<std::string> coopmat_extensions(const std::set<DType>& operands) {
 
 bool turns_matrices(const Target& target) { return target.vendor == "nvidia"; }
 
+bool loads_whole_lines(const Target& target) { return target.vendor == "nvidia"; }
+
+int64_t shared_bytes_of_unit(const Target& target) {
+  return target.vendor == "nvidia" ? target.shared_bytes : 4 * target.shared_bytes;
+}
+
 std::set<std::string> CoopmatGemm::extensions() const {
   return coopmat_extensions({a.dtype, b.dtype});
 }
@@ -111,7 +122,7 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target) 
   if (region.anchor->op_name() == "convolution" &&
       !(gemm->plan.m.size().is_const() && gemm->plan.n.size().is_const()))
     return Refusal{"a convolution of an open number of images"};
-  CoopmatGemm product{*std::move(gemm), std::nullopt, target.subgroup_size, {}};
+  CoopmatGemm product{*std::move(gemm), std::nullopt, false, target.subgroup_size, {}};
   const ContractionPlan& plan = product.plan;
   const SymInt k = plan.k.size();
   restrict_load(region, product.a, plan.a, product.a.major_k ? k : plan.m.size());
@@ -154,8 +165,9 @@ Hook chunk_hook(const MatrixOperand& operand, const ContractionPlan& plan, bool 
   return hook;
 }
 
-Hook image_chunk_hook(const ConvView& image, const ContractionPlan& plan, std::string name) {
-  const int64_t chunk = kChunk / size_bytes(image.dtype), channels = image.channels / chunk;
+Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
+                       std::string name) {
+  const int64_t chunk = bytes / size_bytes(image.dtype), channels = image.channels / chunk;
   Hook hook;
   hook.name = std::move(name);
   hook.parameters = {Hook::index_parameter("batch", plan.batch.size()),

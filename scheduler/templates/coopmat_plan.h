@@ -14,6 +14,7 @@ namespace tcc::sched {
 
 struct CoopmatGemm : Gemm {
   std::optional<ConvView> image;        // of the operand whose load is im2col
+  bool gathers = false;                 // a convolution's image is computed, element by element
   int64_t subgroup = 32;                // threads
   std::vector<exec::MatrixUnit> units;  // that multiply the plan's A by its B
 
@@ -33,6 +34,12 @@ std::set<std::string> coopmat_extensions(const std::set<DType>& operands);
 // AMD's compiler loads each of their elements into a register of its own.
 bool turns_matrices(const Target& target);
 
+// Returns whether half a line of the first cache takes as long as a whole one.
+bool loads_whole_lines(const Target& target);
+// Bytes that the workgroups of a unit share. NVIDIA's driver gives all of them what one may have:
+// measured on an H200, two of 24 KiB run at once, two of 26 do not.
+int64_t shared_bytes_of_unit(const Target& target);
+
 // Does what plan_gemm does, for operands of 16 bits with sums in f32, and bytes.
 OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target);
 
@@ -41,8 +48,9 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target);
 // round.
 Hook chunk_hook(const MatrixOperand& operand, const ContractionPlan& plan, bool of_a,
                 std::string name);
-// The same of an image: `at` is a pixel, and the number is negative where the window is beyond the
-// image.
-Hook image_chunk_hook(const ConvView& image, const ContractionPlan& plan, std::string name);
+// The same of an image, by vectors of `bytes`: `at` is a pixel, and the number is negative where
+// the window is beyond the image.
+Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
+                       std::string name);
 
 }  // namespace tcc::sched

@@ -32,6 +32,8 @@ GemmCoopmat parameters_of_config(const CoopmatGemm& gemm, const kernels::Product
   g.unit_n = c["unit_n"];
   g.unit_k = c["unit_k"];
   g.stages = c["stages"];
+  g.paired = c["paired"];
+  g.slices = c["slices"];
   g.band = c["band"];
   return g;
 }
@@ -50,7 +52,9 @@ struct Shape : GemmShape {
     if (unit) kernel.unit_sum = sum_of(unit->d);
   }
 
-  ContractionTile tile() const { return {block_m, block_n, kernel.block_k, product.segment}; }
+  ContractionTile tile() const {
+    return {block_m, block_n, coopmat::turn_k(kernel), product.segment};
+  }
 
   const CoopmatGemm& gemm;
   GemmCoopmat kernel;
@@ -72,7 +76,7 @@ int64_t registers_of(const GemmCoopmat& g, bool turns) {
 class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
  public:
   std::string_view name() const override { return "gemm_coopmat"; }
-  int version() const override { return 2; }
+  int version() const override { return 3; }
   int specificity() const override { return 1; }
 
  protected:
@@ -114,6 +118,10 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
         {"unit_n", sizes_of(gemm, &exec::MatrixUnit::n), "columns of a matrix"},
         {"unit_k", sizes_of(gemm, &exec::MatrixUnit::k), "elements of k in a matrix"},
         {"stages", {1, 2}, "tiles in shared memory"},
+        {"paired",
+         {0, 1},
+         "whether two tiles of an operand come at once, in whole lines of memory"},
+        {"slices", {1, 2, 4}, "groups of subgroups that share the k of a tile"},
         {"band", {1, 4, 8}, "rows of tiles that are walked together"},
     };
   }
@@ -129,6 +137,10 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
          [](const Shape& s) { return coopmat::legal_subgroups(s.kernel); }},
         {"tiles have whole matrices, and rows of whole loads",
          [](const Shape& s) { return coopmat::legal_tiles(s.kernel); }},
+        {"paired tiles are lines of 64 bytes along k, which threads load in equal parts",
+         [](const Shape& s) { return coopmat::legal_pair(s.kernel); }},
+        {"no more slices than tiles of k",
+         [](const Shape& s) { return coopmat::legal_slices(s.kernel); }},
         {"a subgroup multiplies at most 128 matrices in a turn of the main loop",
          [](const Shape& s) { return coopmat::legal_length(s.kernel); }},
         {"lines of a subgroup's results have whole segments",
@@ -172,15 +184,18 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     std::vector<Config> candidates;
     for (const exec::MatrixUnit& unit : gemm.units)
       for (const Candidate& c : kCandidates)
-        candidates.push_back({{"block_m", c.block_m},
-                              {"block_n", c.block_n},
-                              {"block_k", c.bytes_k / element},
-                              {"subgroups_m", c.subgroups_m},
-                              {"subgroups_n", c.subgroups_n},
-                              {"unit_m", unit.m},
-                              {"unit_n", unit.n},
-                              {"unit_k", unit.k},
-                              {"stages", 1}});
+        for (const auto& [paired, slices] : {std::pair{0, 1}, {1, 1}, {0, 2}, {0, 4}})
+          candidates.push_back({{"block_m", c.block_m},
+                                {"block_n", c.block_n},
+                                {"block_k", c.bytes_k / element},
+                                {"subgroups_m", c.subgroups_m},
+                                {"subgroups_n", c.subgroups_n},
+                                {"unit_m", unit.m},
+                                {"unit_n", unit.n},
+                                {"unit_k", unit.k},
+                                {"stages", 1},
+                                {"paired", paired},
+                                {"slices", slices}});
     return candidates;
   }
 
@@ -198,43 +213,58 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kFill = 1500;        // cycles until the first tile is there
     constexpr double kMultiplied = 1.5;   // cycles of products with barriers over those alone
-    constexpr double kLatency = 900;      // cycles between two tiles of k that nothing hides
-    constexpr double kThreads = 128;      // that keep all matrix units of a compute unit busy
+    // Cycles between two tiles of k that nothing hides, and where loads are of whole lines.
+    constexpr double kLatency = 1000, kLineLatency = 680;
+    constexpr double kThreads = 128;  // that keep all matrix units of a compute unit busy
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     const auto line = static_cast<double>(g.block_k * s.element);
     // Multiply-adds of 16-bit elements a cycle, of one unit.
     const double products = rate / 2 / units / target.clock();
-    const double multiplied = kMultiplied * m * n * line / 2 / products;
+    // Of all slices, in a turn of the main loop.
+    const auto slices = static_cast<double>(g.slices);
+    const double multiplied = slices * kMultiplied * m * n * line / 2 / products;
     const double shared =
+        slices *
         (m * static_cast<double>(g.subgroups_n + 1) + n * static_cast<double>(g.subgroups_m + 1)) *
         line / kSharedBytes;
     const auto threads = static_cast<double>(coopmat::threads(g));
-    // Cycles of computing elements one by one.
-    const auto computed = [&](const kernels::Operand& x, double rows) {
-      const double elements = rows * line / static_cast<double>(s.element);
-      return x.load == Load::tiles ? 0 : x.load == Load::im2col ? elements / 160 : elements / 24;
+    // Cycles of computing elements one by one: of an image whose elements lie apart, a stem's, each
+    // is a load of its own.
+    const auto computed = [&](const kernels::Operand& x, bool image, double rows) {
+      const double elements = slices * rows * line / static_cast<double>(s.element);
+      const double per_cycle = x.load == Load::im2col   ? 20 * static_cast<double>(x.vector)
+                               : image && x.vector == 1 ? 0.5
+                                                        : 24;
+      return x.load == Load::tiles ? 0 : elements / per_cycle;
     };
-    const double loading = computed(g.product.a, m) + computed(g.product.b, n);
-    const auto k_tiles = static_cast<double>(coopmat::k_tiles(g));
-    const double epilogue = 500 + m * n * 8 / kSharedBytes + m * n * stored.slots / (32 * 4);
+    const bool gathers_a = s.gemm.gathers && (s.gemm.plan.a.input == 0) != s.swapped;
+    const double loading = computed(g.product.a, gathers_a, m) +
+                           computed(g.product.b, s.gemm.gathers && !gathers_a, n);
+    const auto turns = static_cast<double>(ceil_div(coopmat::k_tiles(g), g.slices));
+    const double epilogue =
+        500 + (slices + 1) * m * n * 4 / kSharedBytes + m * n * stored.slots / (32 * 4);
     const double resident = std::max(
         1.0, std::floor(std::min(
                  {static_cast<double>(target.registers_per_unit) /
                       (static_cast<double>(registers_of(g, turns_matrices(target))) * threads),
                   target.max_threads_per_unit / threads,
-                  4 * static_cast<double>(target.shared_bytes) /
+                  static_cast<double>(shared_bytes_of_unit(target)) /
                       static_cast<double>(coopmat::shared_bytes(g))})));
     const auto tiles = static_cast<double>(s.tiles);
     const double rounds = std::ceil(tiles / (units * resident));
     const double busy = std::min(resident, std::ceil(tiles / units));
     // Other workgroups of a unit hide a part of the loads: measured on an H200.
-    const double exposed = busy > 1 ? 0.6 : 0.9;
-    const double k_tile =
-        std::max(multiplied, shared) + loading + exposed * (m + n) * line / kCacheBytes;
-    const double alone = kLatency + loading + multiplied * std::max(1.0, kThreads / threads);
+    const bool lines = g.paired && loads_whole_lines(target);
+    const double exposed = lines || busy * slices > 1 ? 0.6 : 0.9;
+    const double turn =
+        std::max(multiplied, shared) + loading + exposed * slices * (m + n) * line / kCacheBytes;
+    // The cores of a CPU have no units that more threads would keep busy.
+    const double at_work = target.is_cpu ? static_cast<double>(coopmat::slice_threads(g)) : threads;
+    const double alone = (lines ? kLineLatency : kLatency) + loading +
+                         multiplied * std::max(1.0, kThreads / at_work);
     GemmCycles cycles;
     cycles.working =
-        kFill + rounds * (k_tiles * std::max(busy * k_tile, alone) +
+        kFill + rounds * (turns * std::max(busy * turn, alone) +
                           epilogue * (busy > 1 ? busy / 2 : 1.0) + (busy > 1 ? 0 : kFill));
     return cycles;
   }
@@ -261,15 +291,16 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     if (operand.load == Load::computed) return writer.operand(first, true);
     need_alignment(kernel, operand);
     const std::string name = first ? "chunk_a" : "chunk_b";
-    kernel.hooks.push_back(operand.load == Load::im2col
-                               ? image_chunk_hook(*s.gemm.image, s.gemm.plan, name)
-                               : chunk_hook(operand, s.gemm.plan, first != s.swapped, name));
+    kernel.hooks.push_back(
+        operand.load == Load::im2col
+            ? image_vector_hook(*s.gemm.image, operand.alignment, s.gemm.plan, name)
+            : chunk_hook(operand, s.gemm.plan, first != s.swapped, name));
     kernel.defines.emplace_back(first ? "A_BUFFER" : "B_BUFFER", str("b", operand.view.buffer));
     // Chunks have numbers of 32 bits.
     const SymInt& elements = kernel.arguments[static_cast<size_t>(operand.view.buffer)].elements;
     if (!elements.is_const())
       kernel.counts.push_back({first ? "CHUNKS_A" : "CHUNKS_B",
-                               ir::ceildiv(elements, 16 / size_bytes(operand.view.dtype))});
+                               ir::ceildiv(elements, operand.alignment / size_bytes(operand.view.dtype))});
   }
 };
 

@@ -23,7 +23,8 @@ std::shared_ptr<runtime::Device> device_for(DType a, DType b, DType sum) {
 }
 
 // Some of the kernels are of the template.
-void check(DType a, DType b, DType sum, const char* extension, const Draw& draw) {
+void check(DType a, DType b, DType sum, const char* extension, const Draw& draw, int64_t least = 3,
+           const std::function<void(const exec::KernelBinary&)>& look = {}) {
   const std::shared_ptr<runtime::Device> device = device_for(a, b, sum);
   if (!device)
     GTEST_SKIP() << "no Vulkan device has cooperative matrices of " << name(a) << " and "
@@ -31,11 +32,13 @@ void check(DType a, DType b, DType sum, const char* extension, const Draw& draw)
   if (const std::string why = sched::lacking_extension(sched::Api::vulkan, extension); !why.empty())
     GTEST_SKIP() << why;
   int64_t used = 0;
-  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 3);
+  const int64_t count = number_from("TCC_PRODUCTS_COUNT", least);
   check_products_on(device, "coopmat", draw, number_from("TCC_PRODUCTS_SEED", 1), count,
                     [&](const exec::Executable& executable) {
-                      for (const exec::KernelBinary& kernel : executable.kernels)
+                      for (const exec::KernelBinary& kernel : executable.kernels) {
                         used += kernel.template_name == "gemm_coopmat";
+                        if (look) look(kernel);
+                      }
                     });
   EXPECT_GT(used, 0) << "no product is on the units";
 }
@@ -59,6 +62,36 @@ Draw without(const char* unwanted, Product (*draw)(std::mt19937_64&)) {
   };
 }
 
+// Both operands along k, in lines of whole chunks, whose tiles come in pairs.
+Product draw_lines(std::mt19937_64& random) {
+  const int64_t m = pick(random, {1, 9, 64, 70, 128, 200, 257}),
+                n = pick(random, {8, 33, 64, 96, 130, 256}),
+                k = pick(random, {32, 64, 72, 96, 128, 200, 264, 1000});
+  Product product;
+  product.fixed = {{"paired", 1}, {"stages", 1}};
+  product.text =
+      str("tcc: 1\nname: lines\ninputs:\n  x: {dtype: f32, shape: ", shape({m, k}),
+          "}\n  w: {dtype: f32, shape: ", shape({n, k}), "}\n  b: {dtype: f32, shape: ", shape({n}),
+          "}\nnodes: [{out: y, op: linear, in: [x, w, b]}]\noutputs: [y]\n");
+  return product;
+}
+
+// The same as windows of an image whose channels are last in memory.
+Product draw_line_convolution(std::mt19937_64& random) {
+  const int64_t c = pick(random, {8, 24, 32, 64}), o = pick(random, {8, 40, 64}),
+                kernel = pick(random, {1, 3});
+  Product product;
+  product.fixed = {{"paired", 1}, {"stages", 1}};
+  product.text = str("tcc: 1\nname: lines\ninputs:\n  x: {dtype: f32, shape: ",
+                     shape({pick(random, {1, 3}), pick(random, {7, 16}), pick(random, {9, 20}), c}),
+                     "}\n  w: {dtype: f32, shape: ", shape({o, kernel, kernel, c}),
+                     "}\nnodes:\n  - {out: xt, op: permute, in: [x], dims: [0, 3, 1, 2]}\n"
+                     "  - {out: wt, op: permute, in: [w], dims: [0, 3, 1, 2]}\n"
+                     "  - {out: y, op: conv2d, in: [xt, wt], padding: ",
+                     pick(random, {0, 1}), ", stride: ", pick(random, {1, 2}), "}\noutputs: [y]\n");
+  return product;
+}
+
 Product float_convolution(std::mt19937_64& random) {
   return draw_convolution(random, ConvolutionKind::floats);
 }
@@ -79,6 +112,23 @@ TEST(CooperativeProducts, OfUnsignedBytesAreExact) {
 }
 TEST(CooperativeProducts, ConvolutionsAgreeWithTheReference) {
   check(DType::f16, DType::f16, DType::f32, kMatrices, of_type("f16", float_convolution));
+}
+// Images of few channels: as they are, and by halves of chunks of a copy.
+TEST(CooperativeProducts, StemsAgreeWithTheReference) {
+  check(DType::f16, DType::f16, DType::f32, kMatrices, of_type("f16", draw_stem), 8);
+}
+TEST(CooperativeProducts, PairedTilesAgreeWithTheReference) {
+  int64_t paired = 0;
+  const auto look = [&](const exec::KernelBinary& kernel) {
+    paired += kernel.config.find("paired=1") != std::string::npos;
+  };
+  check(DType::f16, DType::f16, DType::f32, kMatrices, of_type("f16", draw_lines), 6, look);
+  if (IsSkipped()) return;
+  EXPECT_GT(paired, 0);
+  paired = 0;
+  check(DType::f16, DType::f16, DType::f32, kMatrices, of_type("f16", draw_line_convolution), 6,
+        look);
+  EXPECT_GT(paired, 0);
 }
 
 // Sizes of rows and batches come at run time.

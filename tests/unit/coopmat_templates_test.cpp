@@ -99,6 +99,36 @@ TEST_F(CoopmatTemplate, DefaultsFitRegisters) {
   EXPECT_LE(elements(coopmat_devices()[2], false), 64 * 32);
 }
 
+TEST_F(CoopmatTemplate, FewTilesShareTheirK) {
+  use(true);
+  const auto slices = [&](const char* name, int64_t m, int64_t n, int64_t k) {
+    const auto& devices = coopmat_devices();
+    const auto device = std::ranges::find(devices, std::string_view(name), &Device::name);
+    const test::Recorder seen;
+    compiled(product("f16", "", m, n, k, true), target_of(*device), &seen);
+    return seen.config["slices"];
+  };
+  EXPECT_GT(slices("nvidia", 64, 512, 4608), 1);
+  EXPECT_EQ(slices("nvidia", 4096, 4096, 4096), 1);
+  EXPECT_EQ(slices("lavapipe", 64, 512, 4608), 1);
+}
+
+// The copy of a stem's image has windows of 28 neighbours: three and a half chunks.
+TEST_F(CoopmatTemplate, AStemIsReadByHalvesOfChunks) {
+  use(true);
+  const exec::Executable executable = compiled(
+      "tcc: 1\nname: stem\ninputs: {x: {dtype: f16, shape: [16, 3, 224, 224]}}\n"
+      "weights: {w: {dtype: f16, shape: [64, 3, 7, 7], init: {normal: 0.1}}}\n"
+      "nodes: [{out: y, op: conv2d, in: [x, w], stride: 2, padding: 3}]\noutputs: [y]\n",
+      target_of(coopmat_devices()[0]));
+  ASSERT_EQ(executable.kernels.size(), 2u);
+  const exec::KernelBinary& product = executable.kernels.back();
+  EXPECT_EQ(product.template_name, "gemm_coopmat");
+  const bool of_a = product.source.find("_a_load Load_im2col") != std::string::npos;
+  EXPECT_TRUE(of_a || product.source.find("_b_load Load_im2col") != std::string::npos);
+  EXPECT_NE(product.source.find(of_a ? "_a_vector 4" : "_b_vector 4"), std::string::npos);
+}
+
 bool validator_knows_matrices() {
   const auto code = backends::compile_glsl(R"(#version 450
 #extension GL_KHR_cooperative_matrix : require

@@ -17,6 +17,8 @@ struct GemmCoopmat {
   Int unit_m = 16, unit_n = 16, unit_k = 16;
   Sum unit_sum = Sum::f32;
   Int stages = 2;  // tiles of k in shared memory
+  Int paired = 0;  // 1: two tiles of k of one operand come in a turn of the main loop
+  Int slices = 1;  // groups of subgroups that share the k of a tile
   Int band = 1;    // rows of tiles that are walked together
 
   template <class Visitor>
@@ -33,6 +35,8 @@ struct GemmCoopmat {
     visit("unit_k", unit_k);
     visit("unit_sum", unit_sum);
     visit("stages", stages);
+    visit("paired", paired);
+    visit("slices", slices);
     visit("band", band);
   }
 };
@@ -40,12 +44,15 @@ struct GemmCoopmat {
 namespace coopmat {
 
 constexpr Int subgroups(const GemmCoopmat& g) { return g.subgroups_m * g.subgroups_n; }
-constexpr Int threads(const GemmCoopmat& g) { return g.subgroup * subgroups(g); }
+constexpr Int slice_threads(const GemmCoopmat& g) { return g.subgroup * subgroups(g); }
+constexpr Int threads(const GemmCoopmat& g) { return g.slices * slice_threads(g); }
 
 // ---- tiles
 
 constexpr Int element_bytes(const GemmCoopmat& g) { return bytes_of(g.product.a.element); }
 constexpr Int k_tiles(const GemmCoopmat& g) { return ceil_div(g.product.k, g.block_k); }
+// Elements of k in a turn of the main loop.
+constexpr Int turn_k(const GemmCoopmat& g) { return (g.block_k << g.paired) * g.slices; }
 constexpr Int tiles_m(const GemmCoopmat& g) { return ceil_div(g.product.m, g.block_m); }
 constexpr Int tiles_n(const GemmCoopmat& g) { return ceil_div(g.product.n, g.block_n); }
 constexpr Int tiles(const GemmCoopmat& g) { return g.product.batches * tiles_m(g) * tiles_n(g); }
@@ -71,13 +78,18 @@ constexpr Int tile_bytes(const GemmCoopmat& g, const Operand& x, Int block) {
 constexpr Int stage_bytes(const GemmCoopmat& g) {
   return tile_bytes(g, g.product.a, g.block_m) + tile_bytes(g, g.product.b, g.block_n);
 }
+// Paired tiles are two of A and one of B.
+constexpr Int pair_bytes(const GemmCoopmat& g) {
+  return 2 * tile_bytes(g, g.product.a, g.block_m) + tile_bytes(g, g.product.b, g.block_n);
+}
 // A subgroup stages the lines of one row of its units, or where swapped of one column.
 constexpr Int staged_bytes(const GemmCoopmat& g) {
   return g.product.swapped ? g.unit_n * (subgroup_m(g) + 4) * 4
                            : g.unit_m * (subgroup_n(g) + 4) * 4;
 }
 constexpr Int shared_bytes(const GemmCoopmat& g) {
-  return most(g.stages * stage_bytes(g), subgroups(g) * staged_bytes(g));
+  return g.slices *
+         most(g.paired ? pair_bytes(g) : g.stages * stage_bytes(g), subgroups(g) * staged_bytes(g));
 }
 
 // ---- registers
@@ -85,10 +97,13 @@ constexpr Int shared_bytes(const GemmCoopmat& g) {
 // 32-bit registers of a thread: accumulators, fragments of a k step, the tiles on their way, and
 // addresses.
 constexpr Int registers(const GemmCoopmat& g) {
-  const Int coming = (g.block_m + g.block_n) * g.block_k * element_bytes(g) / 4;
+  // Paired, of the operand that comes, and half of the other's, which is held.
+  const Int coming = (g.paired ? 2 * most(g.block_m, g.block_n) + least(g.block_m, g.block_n)
+                               : g.block_m + g.block_n) *
+                     g.block_k * element_bytes(g) / 4;
   return subgroup_m(g) * subgroup_n(g) / g.subgroup +
          (subgroup_m(g) + g.unit_n) * g.unit_k * element_bytes(g) / 4 / g.subgroup +
-         coming / threads(g) + 58;
+         coming / slice_threads(g) + 58;
 }
 
 // Those for matrices whose lines in shared memory are not along k, where units do not turn them on
@@ -112,15 +127,27 @@ constexpr bool legal_tiles(const GemmCoopmat& g) {
   return g.block_k % g.unit_k == 0 && least_line_bytes(g) % 8 == 0 &&
          legal_rows(g, g.product.a, g.block_m) && legal_rows(g, g.product.b, g.block_n);
 }
+// Eight threads bring the whole line of 128 bytes that a row has in two tiles, and four of them
+// rows that are neighbours but for one bank.
+constexpr bool legal_pair(const GemmCoopmat& g) {
+  const auto legal = [&](const Operand& x, Int block) {
+    return x.load != Load::computed && x.major_k && block % (threads(g) / 4) == 0;
+  };
+  return !g.paired ||
+         (g.stages == 1 && g.slices == 1 && g.block_k * element_bytes(g) == 64 &&
+          threads(g) % 32 == 0 && legal(g.product.a, g.block_m) && legal(g.product.b, g.block_n));
+}
 // The products of a subgroup in a turn of the main loop, and the elements that a thread brings for
 // them: all of them are unrolled.
 constexpr Int turn_products(const GemmCoopmat& g) {
-  return subgroup_m(g) / g.unit_m * (subgroup_n(g) / g.unit_n) * (g.block_k / g.unit_k) * g.stages;
+  return subgroup_m(g) / g.unit_m * (subgroup_n(g) / g.unit_n) * (g.block_k / g.unit_k) *
+         (g.stages + g.paired);
 }
 constexpr Int turn_elements(const GemmCoopmat& g) {
-  return (g.block_m + g.block_n) * g.block_k * g.stages / threads(g);
+  return (g.block_m + g.block_n) * g.block_k * (g.stages + g.paired) / slice_threads(g);
 }
 constexpr bool legal_length(const GemmCoopmat& g) { return turn_products(g) <= 128; }
+constexpr bool legal_slices(const GemmCoopmat& g) { return g.slices <= k_tiles(g); }
 // The lines of results that a subgroup stages are whole segments of the epilogue.
 constexpr bool legal_lines(const GemmCoopmat& g) {
   const Int line = g.product.swapped ? subgroup_m(g) : subgroup_n(g);
