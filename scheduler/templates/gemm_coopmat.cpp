@@ -258,10 +258,10 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     const double exposed = lines || busy * slices > 1 ? 0.6 : 0.9;
     const double turn =
         std::max(multiplied, shared) + loading + exposed * slices * (m + n) * line / kCacheBytes;
-    // The cores of a CPU have no units that more threads would keep busy.
-    const double at_work = target.is_cpu ? static_cast<double>(coopmat::slice_threads(g)) : threads;
-    const double alone = (lines ? kLineLatency : kLatency) + loading +
-                         multiplied * std::max(1.0, kThreads / at_work);
+    // The cores of a CPU have no units that more threads would keep busy: slices work in turn.
+    const double in_turn = target.is_cpu ? slices : 1;
+    const double alone = in_turn * (lines ? kLineLatency : kLatency) + loading +
+                         multiplied * std::max(1.0, in_turn * kThreads / threads);
     GemmCycles cycles;
     cycles.working =
         kFill + rounds * (turns * std::max(busy * turn, alone) +
