@@ -97,7 +97,7 @@ inline void check_open_product(const std::shared_ptr<runtime::Device>& device,
   const OpenProduct product = draw(random);
   const ir::Graph parsed = parse_yaml_graph(product.text, "product.yaml", ".");
   backends::CompileOptions options;
-  const RandomConfigs configs(seed);
+  const RandomConfigs configs(seed, product.fixed);
   const RandomPlan plan(seed / 4);
   if (seed % 4 != 0) {  // else the defaults
     options.configs = &configs;

@@ -92,6 +92,36 @@ Product draw_line_convolution(std::mt19937_64& random) {
   return product;
 }
 
+// Sums of an odd number of tiles, which slices share. Where load hooks compute both operands, as m
+// and n are no whole chunks, nothing else makes products past the end zero.
+Product draw_shared_sums(std::mt19937_64& random) {
+  const int64_t m = pick(random, {130, 131, 132}), n = pick(random, {65, 100, 128}),
+                k = pick(random, {48, 80, 112, 176, 208});
+  Product product;
+  product.fixed = {{"slices", pick(random, {2, 4})}, {"block_k", 16}};
+  product.text = str("tcc: 1\nname: sums\ninputs:\n  x: {dtype: f32, shape: ", shape({k, m}),
+                     "}\n  w: {dtype: f32, shape: ", shape({k, n}),
+                     "}\nnodes:\n  - {out: t, op: transpose, in: [x], dim0: 0, dim1: 1}\n"
+                     "  - {out: y, op: matmul, in: [t, w]}\noutputs: [y]\n");
+  return product;
+}
+
+// Rows and sums that come at run time, in whole chunks.
+OpenProduct draw_open_lines(std::mt19937_64& random) {
+  OpenProduct product;
+  product.open = {"M"};
+  product.multiple = 8;
+  product.fixed = random() % 2 == 0
+                      ? std::map<std::string, int64_t>{{"paired", 1}, {"stages", 1}}
+                      : std::map<std::string, int64_t>{{"slices", pick(random, {2, 4})}};
+  product.text =
+      str("tcc: 1\nname: lines\ndims: {M: 64}\ninputs:\n  x: {dtype: f32, shape: [",
+          pick(random, {0, 1}) == 0 ? "M" : "72", ", M]}\n  w: {dtype: f32, shape: [",
+          pick(random, {8, 33, 64, 130}),
+          ", M]}\nnodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n");
+  return product;
+}
+
 Product float_convolution(std::mt19937_64& random) {
   return draw_convolution(random, ConvolutionKind::floats);
 }
@@ -131,8 +161,19 @@ TEST(CooperativeProducts, PairedTilesAgreeWithTheReference) {
   EXPECT_GT(paired, 0);
 }
 
+TEST(CooperativeProducts, SlicesShareSums) {
+  int64_t shared = 0;
+  check(DType::f16, DType::f16, DType::f32, kMatrices, of_type("f16", draw_shared_sums), 8,
+        [&](const exec::KernelBinary& kernel) {
+          shared += kernel.config.find("slices=") != std::string::npos &&
+                    kernel.config.find("slices=1") == std::string::npos;
+        });
+  if (IsSkipped()) return;
+  EXPECT_GT(shared, 0);
+}
+
 // Sizes of rows and batches come at run time.
-void check_open(const DrawOpen& draw) {
+void check_open(const DrawOpen& draw, int64_t count) {
   const std::shared_ptr<runtime::Device> device = device_for(DType::f16, DType::f16, DType::f32);
   if (!device) GTEST_SKIP() << "no Vulkan device has cooperative matrices of f16";
   if (const std::string why = sched::lacking_extension(sched::Api::vulkan, kMatrices); !why.empty())
@@ -143,11 +184,12 @@ void check_open(const DrawOpen& draw) {
     product.tf32 = false;
     return product;
   };
-  check_open_products(device, "coopmat", "gemm_coopmat", of_f16, 4);
+  check_open_products(device, "coopmat", "gemm_coopmat", of_f16, count);
 }
 TEST(CooperativeProducts, OfOpenRowsAndBatchesAgreeWithTheReference) {
-  check_open(draw_open_product);
+  check_open(draw_open_product, 4);
 }
+TEST(CooperativeProducts, OfOpenSumsAreSharedAndComeInPairs) { check_open(draw_open_lines, 6); }
 
 }  // namespace
 }  // namespace tcc::test
