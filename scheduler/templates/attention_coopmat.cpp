@@ -291,8 +291,8 @@ class CoopmatAttention : public RuledCandidate<Attention> {
     kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
     kernel.flop_rate = target().flops_matrix;
     kernel.parameters = parameters_of(a, "AttentionCoopmat", "common/attention_coopmat_shape.h");
-    kernel.defines = {{"TILE_WORDS", std::to_string(coopmat::tile_words(a))},
-                      {"SCORE_KEYS", std::to_string(score_keys(plan))},
+    add_parameters(kernel.parameters, "sizes", coopmat::sizes(a));
+    kernel.defines = {{"SCORE_KEYS", std::to_string(score_keys(plan))},
                       {"IN_STEP", target().serial_workgroups ? "1" : "0"}};
     kernel.needs.extensions = coopmat_extensions({plan.q.dtype});
     kernel.needs.extensions.insert("GL_KHR_shader_subgroup_vote");

@@ -278,7 +278,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     kernel.uses_lanes = true;
     kernel.grid = tiles;
     kernel.parameters = parameters_of(s.kernel, "GemmCoopmat", "common/gemm_coopmat_shape.h");
-    kernel.defines = {{"SHARED_BYTES", std::to_string(coopmat::shared_bytes(s.kernel))}};
+    add_parameters(kernel.parameters, "sizes", coopmat::sizes(s.kernel));
     kernel.needs.extensions = s.gemm.extensions();
     kernel.needs.matrix_units = {*s.unit};
     bring(kernel, writer, s, true);
@@ -299,8 +299,9 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     // Chunks have numbers of 32 bits.
     const SymInt& elements = kernel.arguments[static_cast<size_t>(operand.view.buffer)].elements;
     if (!elements.is_const())
-      kernel.counts.push_back({first ? "CHUNKS_A" : "CHUNKS_B",
-                               ir::ceildiv(elements, operand.alignment / size_bytes(operand.view.dtype))});
+      kernel.counts.push_back(
+          {first ? "CHUNKS_A" : "CHUNKS_B",
+           ir::ceildiv(elements, operand.alignment / size_bytes(operand.view.dtype))});
   }
 };
 

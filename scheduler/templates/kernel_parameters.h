@@ -55,4 +55,10 @@ Parameters parameters_of(const Struct& value, std::string type, std::string head
   return parameters;
 }
 
+// Adds the members of another struct, as those of a member `name`.
+template <class Struct>
+void add_parameters(Parameters& parameters, const std::string& name, const Struct& value) {
+  detail::add_fields(parameters, name, value);
+}
+
 }  // namespace tcc::sched

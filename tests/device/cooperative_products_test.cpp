@@ -114,11 +114,10 @@ OpenProduct draw_open_lines(std::mt19937_64& random) {
   product.fixed = random() % 2 == 0
                       ? std::map<std::string, int64_t>{{"paired", 1}, {"stages", 1}}
                       : std::map<std::string, int64_t>{{"slices", pick(random, {2, 4})}};
-  product.text =
-      str("tcc: 1\nname: lines\ndims: {M: 64}\ninputs:\n  x: {dtype: f32, shape: [",
-          pick(random, {0, 1}) == 0 ? "M" : "72", ", M]}\n  w: {dtype: f32, shape: [",
-          pick(random, {8, 33, 64, 130}),
-          ", M]}\nnodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n");
+  product.text = str("tcc: 1\nname: lines\ndims: {M: 64}\ninputs:\n  x: {dtype: f32, shape: [",
+                     pick(random, {0, 1}) == 0 ? "M" : "72", ", M]}\n  w: {dtype: f32, shape: [",
+                     pick(random, {8, 33, 64, 130}),
+                     ", M]}\nnodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n");
   return product;
 }
 

@@ -49,9 +49,12 @@ TEST(KernelParameters, EveryMemberIsVisited) {
   EXPECT_EQ(visited<kernels::ImageDim>(), members<kernels::ImageDim>());
   EXPECT_EQ(visited<GemmSm80>(), members<GemmSm80>());
   EXPECT_EQ(visited<GemmCoopmat>(), members<GemmCoopmat>());
+  EXPECT_EQ(visited<kernels::CoopmatTile>(), members<kernels::CoopmatTile>());
+  EXPECT_EQ(visited<kernels::GemmCoopmatSizes>(), members<kernels::GemmCoopmatSizes>());
   EXPECT_EQ(visited<GemmSm90>(), members<GemmSm90>());
   EXPECT_EQ(visited<kernels::AttentionOperand>(), members<kernels::AttentionOperand>());
   EXPECT_EQ(visited<kernels::AttentionCoopmat>(), members<kernels::AttentionCoopmat>());
+  EXPECT_EQ(visited<kernels::AttentionCoopmatSizes>(), members<kernels::AttentionCoopmatSizes>());
   EXPECT_EQ(visited<kernels::AttentionSm80>(), members<kernels::AttentionSm80>());
   EXPECT_EQ(visited<kernels::AttentionSm90>(), members<kernels::AttentionSm90>());
   EXPECT_EQ(visited<kernels::Gemv>(), members<kernels::Gemv>());

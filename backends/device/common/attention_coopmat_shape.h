@@ -1,9 +1,9 @@
 // The arithmetic of attention_coopmat: what a config needs and how it divides the work. The
-// template includes this file; the device source, which is GLSL, has the same formulas as macros
-// (see matrix.h).
+// template includes this file; the device source, which is GLSL, gets the members of both structs.
 #pragma once
 
 #include "backends/device/common/attention_operand.h"
+#include "backends/device/common/coopmat_rows.h"
 
 namespace tcc::kernels {
 
@@ -69,6 +69,40 @@ struct AttentionCoopmat {
   }
 };
 
+// Sizes that follow from a config. Pitches and places in shared memory are in words of 16 bytes.
+struct AttentionCoopmatSizes {
+  Int rows = 0, keys = 0;          // of a subgroup
+  Int columns = 0, columns_v = 0;  // depths as the tiles have them
+  Int packs = 0, query_tiles = 0;
+  // Of rows of queries and keys, of values, of weights; of scores, of a unit's sums, and of results
+  // on their way to the epilogue.
+  Int pitch_k = 0, pitch_v = 0, pitch_p = 0, pitch_s = 0, pitch_unit = 0, pitch_o = 0;
+  // The tile of keys is the first, then come values, the subgroups' areas, and queries; those that
+  // stay in registers pass through the place of the tiles.
+  Int v_at = 0, areas_at = 0, area = 0, q_at = 0, words = 0;
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("rows", rows);
+    visit("keys", keys);
+    visit("columns", columns);
+    visit("columns_v", columns_v);
+    visit("packs", packs);
+    visit("query_tiles", query_tiles);
+    visit("pitch_k", pitch_k);
+    visit("pitch_v", pitch_v);
+    visit("pitch_p", pitch_p);
+    visit("pitch_s", pitch_s);
+    visit("pitch_unit", pitch_unit);
+    visit("pitch_o", pitch_o);
+    visit("v_at", v_at);
+    visit("areas_at", areas_at);
+    visit("area", area);
+    visit("q_at", q_at);
+    visit("words", words);
+  }
+};
+
 namespace attention_coopmat {
 
 constexpr Int subgroups(const AttentionCoopmat& a) { return a.subgroups_q * a.subgroups_k; }
@@ -88,22 +122,29 @@ constexpr Int workgroups(const AttentionCoopmat& a) { return packs(a) * query_ti
 
 // ---- shared memory, in words of 16 bytes
 
-// A row of elements takes an odd number of words, and a row of f32 one more than it has.
-constexpr Int pitch(Int elements) { return elements / 8 | 1; }
-constexpr Int line(Int sums) { return sums / 4 + 1; }
+constexpr Int pitch(Int elements) { return chunks_of_elements(elements, 2); }
 // A subgroup has an area for its weights, and for lines of scores on their way to its threads.
 constexpr Int area_words(const AttentionCoopmat& a) {
   return (rows(a) - a.unit_m) * pitch(keys(a)) +
-         most(a.unit_m * pitch(keys(a)), a.unit_m * line(keys(a)));
+         a.unit_m * most(pitch(keys(a)), chunks_of_sums(keys(a)));
 }
 constexpr Int query_words(const AttentionCoopmat& a) { return a.block_q * pitch(columns(a)); }
+constexpr Int v_at(const AttentionCoopmat& a) { return a.block_k * pitch(columns(a)); }
+constexpr Int areas_at(const AttentionCoopmat& a) {
+  return v_at(a) + a.block_k * pitch(columns_v(a));
+}
+constexpr Int areas_end(const AttentionCoopmat& a) {
+  return areas_at(a) + subgroups(a) * area_words(a);
+}
 // Tiles of keys and of values, the areas, and queries that do not stay in registers.
 constexpr Int loop_words(const AttentionCoopmat& a) {
-  return a.block_k * (pitch(columns(a)) + pitch(columns_v(a))) + subgroups(a) * area_words(a) +
-         (a.keeps ? 0 : query_words(a));
+  return areas_end(a) + (a.keeps ? 0 : query_words(a));
+}
+constexpr Int staged_pitch(const AttentionCoopmat& a, Int staged) {
+  return chunks_of_sums(staged * a.unit_n);
 }
 constexpr Int staged_words(const AttentionCoopmat& a, Int staged) {
-  return subgroups(a) * a.unit_m * line(staged * a.unit_n);
+  return subgroups(a) * a.unit_m * staged_pitch(a, staged);
 }
 // As many units of columns as have room in the place of the tiles.
 constexpr Int staged_units(const AttentionCoopmat& a) {
@@ -114,6 +155,27 @@ constexpr Int staged_units(const AttentionCoopmat& a) {
 }
 constexpr Int tile_words(const AttentionCoopmat& a) {
   return most(most(loop_words(a), query_words(a)), staged_words(a, a.staged));
+}
+constexpr AttentionCoopmatSizes sizes(const AttentionCoopmat& a) {
+  AttentionCoopmatSizes s;
+  s.rows = rows(a);
+  s.keys = keys(a);
+  s.columns = columns(a);
+  s.columns_v = columns_v(a);
+  s.packs = packs(a);
+  s.query_tiles = query_tiles(a);
+  s.pitch_k = pitch(s.columns);
+  s.pitch_v = pitch(s.columns_v);
+  s.pitch_p = pitch(s.keys);
+  s.pitch_s = chunks_of_sums(s.keys);
+  s.pitch_unit = chunks_of_sums(a.unit_n);
+  s.pitch_o = staged_pitch(a, a.staged);
+  s.v_at = v_at(a);
+  s.areas_at = areas_at(a);
+  s.area = area_words(a);
+  s.q_at = a.keeps ? 0 : areas_end(a);
+  s.words = tile_words(a);
+  return s;
 }
 // The tiles, three numbers for each row, and bounds of the keys that rows see.
 constexpr Int shared_bytes(const AttentionCoopmat& a) {

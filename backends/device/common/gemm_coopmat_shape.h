@@ -1,9 +1,8 @@
 // The arithmetic of gemm_coopmat: what a config needs and how it divides a product. The template
-// includes this file; the device source, which is GLSL, has the same formulas as macros (see
-// matrix.h).
+// includes this file; the device source, which is GLSL, gets the members of both structs.
 #pragma once
 
-#include "backends/device/common/matrix.h"
+#include "backends/device/common/coopmat_rows.h"
 
 namespace tcc::kernels {
 
@@ -41,6 +40,48 @@ struct GemmCoopmat {
   }
 };
 
+// A tile of an operand in shared memory: its columns are neighbours in memory.
+struct CoopmatTile {
+  Int rows = 0, columns = 0;
+  Int pitch = 0, words = 0;  // of a row, and of the tile, in words of shared memory
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("rows", rows);
+    visit("columns", columns);
+    visit("pitch", pitch);
+    visit("words", words);
+  }
+};
+
+// Sizes that follow from a config.
+struct GemmCoopmatSizes {
+  Int subgroup_m = 0, subgroup_n = 0;  // a subgroup's part of the tile
+  Int slice_threads = 0;
+  Int turn_k = 0;                 // elements of k in a turn of the main loop
+  Int word_bytes = 0, words = 0;  // shared memory
+  CoopmatTile a, b;
+  // Sums on their way to the epilogue: lines of a subgroup that are there at once, their elements,
+  // and in words the pitch of lines and the place of all of them.
+  Int lines = 0, line = 0, line_pitch = 0, slab = 0;
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("subgroup_m", subgroup_m);
+    visit("subgroup_n", subgroup_n);
+    visit("slice_threads", slice_threads);
+    visit("turn_k", turn_k);
+    visit("word_bytes", word_bytes);
+    visit("words", words);
+    visit("a", a);
+    visit("b", b);
+    visit("lines", lines);
+    visit("line", line);
+    visit("line_pitch", line_pitch);
+    visit("slab", slab);
+  }
+};
+
 namespace coopmat {
 
 constexpr Int subgroups(const GemmCoopmat& g) { return g.subgroups_m * g.subgroups_n; }
@@ -65,32 +106,39 @@ constexpr Int subgroup_n(const GemmCoopmat& g) { return g.block_n / g.subgroups_
 constexpr Int line_bytes(const GemmCoopmat& g, const Operand& x, Int side) {
   return (x.major_k ? g.unit_k : side) * element_bytes(g);
 }
-constexpr Int least_line_bytes(const GemmCoopmat& g) {
-  return least(line_bytes(g, g.product.a, g.unit_m), line_bytes(g, g.product.b, g.unit_n));
+constexpr bool has_lines_of(const GemmCoopmat& g, Int bytes) {
+  return line_bytes(g, g.product.a, g.unit_m) % bytes == 0 &&
+         line_bytes(g, g.product.b, g.unit_n) % bytes == 0;
 }
-// A row of a tile takes an odd number of chunks of 16 bytes.
-constexpr Int pitch_bytes(const GemmCoopmat& g, Int columns) {
-  return (columns * element_bytes(g) / 16 | 1) * 16;
+constexpr Int word_bytes(const GemmCoopmat& g) { return has_lines_of(g, 16) ? 16 : 8; }
+constexpr CoopmatTile tile(const GemmCoopmat& g, const Operand& x, Int block) {
+  CoopmatTile tile;
+  tile.rows = x.major_k ? block : g.block_k;
+  tile.columns = x.major_k ? g.block_k : block;
+  tile.pitch = chunks_of_elements(tile.columns, element_bytes(g)) * (kChunkBytes / word_bytes(g));
+  tile.words = tile.rows * tile.pitch;
+  return tile;
 }
-constexpr Int tile_bytes(const GemmCoopmat& g, const Operand& x, Int block) {
-  return x.major_k ? block * pitch_bytes(g, g.block_k) : g.block_k * pitch_bytes(g, block);
+constexpr GemmCoopmatSizes sizes(const GemmCoopmat& g) {
+  GemmCoopmatSizes s;
+  s.subgroup_m = subgroup_m(g);
+  s.subgroup_n = subgroup_n(g);
+  s.slice_threads = slice_threads(g);
+  s.turn_k = turn_k(g);
+  s.word_bytes = word_bytes(g);
+  s.a = tile(g, g.product.a, g.block_m);
+  s.b = tile(g, g.product.b, g.block_n);
+  // A subgroup stages the lines of one row of its units, or where swapped of one column.
+  s.lines = g.product.swapped ? g.unit_n : g.unit_m;
+  s.line = g.product.swapped ? s.subgroup_m : s.subgroup_n;
+  s.line_pitch = chunks_of_sums(s.line) * (kChunkBytes / s.word_bytes);
+  s.slab = s.lines * s.line_pitch;
+  // Paired tiles are two of A and one of B.
+  const Int tiles = g.paired ? 2 * s.a.words + s.b.words : g.stages * (s.a.words + s.b.words);
+  s.words = g.slices * most(tiles, subgroups(g) * s.slab);
+  return s;
 }
-constexpr Int stage_bytes(const GemmCoopmat& g) {
-  return tile_bytes(g, g.product.a, g.block_m) + tile_bytes(g, g.product.b, g.block_n);
-}
-// Paired tiles are two of A and one of B.
-constexpr Int pair_bytes(const GemmCoopmat& g) {
-  return 2 * tile_bytes(g, g.product.a, g.block_m) + tile_bytes(g, g.product.b, g.block_n);
-}
-// A subgroup stages the lines of one row of its units, or where swapped of one column.
-constexpr Int staged_bytes(const GemmCoopmat& g) {
-  return g.product.swapped ? g.unit_n * (subgroup_m(g) + 4) * 4
-                           : g.unit_m * (subgroup_n(g) + 4) * 4;
-}
-constexpr Int shared_bytes(const GemmCoopmat& g) {
-  return g.slices *
-         most(g.paired ? pair_bytes(g) : g.stages * stage_bytes(g), subgroups(g) * staged_bytes(g));
-}
+constexpr Int shared_bytes(const GemmCoopmat& g) { return sizes(g).words * word_bytes(g); }
 
 // ---- registers
 
@@ -124,8 +172,8 @@ constexpr bool legal_rows(const GemmCoopmat& g, const Operand& x, Int block) {
   return (x.major_k ? g.block_k : block) % piece == 0;
 }
 constexpr bool legal_tiles(const GemmCoopmat& g) {
-  return g.block_k % g.unit_k == 0 && least_line_bytes(g) % 8 == 0 &&
-         legal_rows(g, g.product.a, g.block_m) && legal_rows(g, g.product.b, g.block_n);
+  return g.block_k % g.unit_k == 0 && has_lines_of(g, 8) && legal_rows(g, g.product.a, g.block_m) &&
+         legal_rows(g, g.product.b, g.block_n);
 }
 // Eight threads bring the whole line of 128 bytes that a row has in two tiles, and four of them
 // rows that are neighbours but for one bank.

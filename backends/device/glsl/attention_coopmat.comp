@@ -13,8 +13,8 @@
 // weights are multiplied. Keys are walked from the last to the first. Subgroups that share keys meet at the end;
 // workgroups that do store parts.
 //
-// Defines: params_NAME, the members of an AttentionCoopmat (common/attention_coopmat_shape.h), and what it says of
-// them; X_BUFFER, TILE_WORDS, IN_STEP. Hooks (scheduler/templates/attention_hooks.h has their meaning), of an operand
+// Defines: params_NAME, the members of an AttentionCoopmat, and params_sizes_NAME, those of its AttentionCoopmatSizes
+// (common/attention_coopmat_shape.h); X_BUFFER, SCORE_KEYS, IN_STEP. Hooks (scheduler/templates/attention_hooks.h has their meaning), of an operand
 // x by how it is loaded:
 //   tiles     chunk_x(batch); of rows that lie apart, row_x(batch, row)
 //   computed  load_x(batch, row, d, v)
@@ -38,6 +38,8 @@
 #define Load_computed 1
 #define Element_bf16 0
 #define Element_f16 1
+#define Element_i8 4
+#define Element_u8 5
 #define params_batches 16
 #define params_queries 4096
 #define params_keys 4096
@@ -76,10 +78,26 @@
 #define params_pack 1
 #define params_orders 0
 #define params_heads 1
+#define params_sizes_rows 32
+#define params_sizes_keys 64
+#define params_sizes_columns 64
+#define params_sizes_columns_v 64
+#define params_sizes_packs 16
+#define params_sizes_query_tiles 32
+#define params_sizes_pitch_k 9
+#define params_sizes_pitch_v 9
+#define params_sizes_pitch_p 9
+#define params_sizes_pitch_s 17
+#define params_sizes_pitch_unit 5
+#define params_sizes_pitch_o 17
+#define params_sizes_v_at 576
+#define params_sizes_areas_at 1152
+#define params_sizes_area 416
+#define params_sizes_q_at 0
+#define params_sizes_words 2816
 #define Q_BUFFER b0
 #define K_BUFFER b1
 #define V_BUFFER b2
-#define TILE_WORDS 2816
 #define SCORE_KEYS 4
 #define IN_STEP 0
 #define WORKGROUP 128
@@ -108,16 +126,18 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[8]) {
 }
 #endif
 
-// PACK rounds two elements of an operand to a word; PACK_WEIGHTS two weights, none of which is a NaN that matters:
-// the sum of their row is one, too.
+#define ACC f32
+#define ELEMENT params_element
+#define WORD_BYTES 16
+#define TILE_WORDS params_sizes_words
+#define THREADS WORKGROUP
+#include "coopmat.inc"
+
+// Rounds two weights to a word. None is a NaN that matters: the sum of their row is one, too.
 #if params_element == Element_bf16
-#define TYPE bfloat16_t
-#define PACK(low, high) tcc_pack_bf16(low, high)
 #define PACK_WEIGHTS(low, high) \
   ((floatBitsToUint(low) + 0x8000u) >> 16 | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u))
 #else
-#define TYPE float16_t
-#define PACK(low, high) tcc_pack_f16(low, high)
 #define PACK_WEIGHTS(low, high) packFloat2x16(f16vec2(low, high))
 #endif
 
@@ -128,20 +148,18 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[8]) {
 #define UNIT_M params_unit_m
 #define UNIT_N params_unit_n
 #define UNIT_K params_unit_k
-#define ROWS (BLOCK_Q / SUBGROUPS_Q)
-#define KEYS (BLOCK_K / SUBGROUPS_K)
-#define COLUMNS ((params_depth + UNIT_K - 1) / UNIT_K * UNIT_K)
-#define COLUMNS_V ((params_depth_v + UNIT_N - 1) / UNIT_N * UNIT_N)
+#define ROWS params_sizes_rows
+#define KEYS params_sizes_keys
+#define COLUMNS params_sizes_columns
+#define COLUMNS_V params_sizes_columns_v
 // The same in units.
 #define TALL (ROWS / UNIT_M)
 #define WIDE (KEYS / UNIT_N)
 #define WIDE_V (COLUMNS_V / UNIT_N)
 #define STEPS (COLUMNS / UNIT_K)
 #define STEPS_V (KEYS / UNIT_K)
-#define PACKS (params_batches / params_pack)
-#define QUERY_TILES ((params_queries * params_pack + BLOCK_Q - 1) / BLOCK_Q)
-#define LEAST(a, b) ((a) < (b) ? (a) : (b))
-#define MOST(a, b) ((a) > (b) ? (a) : (b))
+#define PACKS params_sizes_packs
+#define QUERY_TILES params_sizes_query_tiles
 #define SCALE intBitsToFloat(params_scale_bits)
 #if params_weights != 0 && params_element == Element_f16
 #define GROWTH 0.0  // changed weights have no room above 1
@@ -149,22 +167,17 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[8]) {
 #define GROWTH 8.0
 #endif
 
-// Shared memory is words of 16 bytes. Rows of elements take an odd number of them, so that neighbouring rows lie in
-// different banks, and rows of f32 one more than they have.
-#define PITCH(elements) ((elements) / 8 | 1)
-#define LINE(sums) ((sums) / 4 + 1)
-#define K_PITCH PITCH(COLUMNS)
-#define V_PITCH PITCH(COLUMNS_V)
-#define P_PITCH PITCH(KEYS)
-#define V_AT (BLOCK_K * K_PITCH)
-#define AREAS_AT (V_AT + BLOCK_K * V_PITCH)
-#define AREA ((ROWS - UNIT_M) * P_PITCH + UNIT_M * MOST(P_PITCH, LINE(KEYS)))
-#if params_keeps
-#define Q_AT 0
-#else
-#define Q_AT (AREAS_AT + SUBGROUPS_Q * SUBGROUPS_K * AREA)
-#endif
-shared uvec4 tiles[TILE_WORDS];
+// Pitches and places in shared memory.
+#define K_PITCH params_sizes_pitch_k
+#define V_PITCH params_sizes_pitch_v
+#define P_PITCH params_sizes_pitch_p
+#define S_PITCH params_sizes_pitch_s
+#define UNIT_PITCH params_sizes_pitch_unit
+#define O_PITCH params_sizes_pitch_o
+#define V_AT params_sizes_v_at
+#define AREAS_AT params_sizes_areas_at
+#define AREA params_sizes_area
+#define Q_AT params_sizes_q_at
 // A row has, for each of the subgroups that share its keys: its maximum when results were last rescaled; the number
 // that its weights are relative to, in binary orders; a factor, at the end the sum of its weights.
 shared f32 row_max[BLOCK_Q * SUBGROUPS_K];
@@ -174,31 +187,25 @@ shared f32 row_factor[BLOCK_Q * SUBGROUPS_K];
 shared i32 bounds[4];  // of the keys that the rows see
 #endif
 
-layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer Chunks { uvec4 v[]; };
-
 // fetch_x(base, batch, row, chunk): 8 elements of a row. Rows past the end repeat the last one, elements past the
 // depth are zeros.
 #define TILES_FETCH(fetch, buffer, rows, depth, stride)                                           \
   uvec4 fetch(i32 base, i32 batch, i32 row, i32 chunk) {                                          \
-    const i32 chunks = (depth) / 8;                                                               \
+    const i32 chunks = (depth) / CHUNK;                                                             \
     uvec4 bits = Chunks(buffer).v[base + LEAST(row, (rows) - 1) * ((stride) / 8) + LEAST(chunk, chunks - 1)]; \
     return chunk < chunks ? bits : uvec4(0);                                                      \
   }
 #define APART_FETCH(fetch, buffer, begin, depth)                                                              \
   uvec4 fetch(i32 base, i32 batch, i32 row, i32 chunk) {                                                      \
-    const i32 chunks = (depth) / 8;                                                                           \
+    const i32 chunks = (depth) / CHUNK;                                                                         \
     uvec4 bits = Chunks(buffer).v[i32(begin(TCC_BUFFERS batch, row) / 8) + LEAST(chunk, chunks - 1)];         \
     return chunk < chunks ? bits : uvec4(0);                                                                  \
   }
 #define COMPUTED_FETCH(fetch, load, vector)                                                       \
   uvec4 fetch(i32 base, i32 batch, i32 row, i32 chunk) {                                          \
-    f32 all[8];                                                                                   \
-    [[unroll]] for (i32 i = 0; i < 8; i += (vector)) {                                            \
-      f32 v[vector];                                                                              \
-      load(TCC_BUFFERS batch, row, chunk * (8 / (vector)) + i / (vector), v);                     \
-      [[unroll]] for (i32 j = 0; j < (vector); ++j) all[i + j] = v[j];                            \
-    }                                                                                             \
-    return uvec4(PACK(all[0], all[1]), PACK(all[2], all[3]), PACK(all[4], all[5]), PACK(all[6], all[7])); \
+    uvec4 bits[1];                                                                                \
+    COMPUTE_CHUNKS(bits, CHUNK, vector, load, row, chunk * (CHUNK / (vector)) + i / (vector))     \
+    return bits[0];                                                                               \
   }
 #if params_q_load == Load_tiles && params_q_apart
 APART_FETCH(fetch_q, Q_BUFFER, row_q, params_depth)
@@ -250,7 +257,7 @@ COMPUTED_FETCH(fetch_v, load_v, params_v_vector)
 #define SUBGROUP_BARRIER subgroupBarrier()
 #endif
 
-#define SUMS coopmat<f32, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>
+#define SUMS MATRIX_SUMS(f32)
 #define ELEMENTS i32(places.length())
 #define ROW_OF(e) i32(floatBitsToUint(places[e]) >> 8 & 255u)
 #define COLUMN_OF(e) i32(floatBitsToUint(places[e]) & 255u)
@@ -331,16 +338,16 @@ TCC_ENTRY {
   has_pairs = params_weights == 0 && subgroupAll(has_pairs);
   barrier();
 
-  for (i32 n = thread; n < BLOCK_Q * (COLUMNS / 8); n += WORKGROUP) {
-    i32 row = n / (COLUMNS / 8), chunk = n % (COLUMNS / 8);
-    tiles[Q_AT + row * K_PITCH + chunk] = fetch_q(Q_BASE(BATCH_OF(row)), BATCH_OF(row), QUERY_OF(row), chunk);
+  for (i32 n = thread; n < BLOCK_Q * (COLUMNS / CHUNK); n += WORKGROUP) {
+    i32 row = n / (COLUMNS / CHUNK), chunk = n % (COLUMNS / CHUNK);
+    put(Q_AT + row * K_PITCH + chunk, fetch_q(Q_BASE(BATCH_OF(row)), BATCH_OF(row), QUERY_OF(row), chunk));
   }
 #define READ_Q(a, i, step)                                                                                     \
   coopMatLoad(a, tiles, Q_AT + (subgroup_q * ROWS + (i) * UNIT_M) * K_PITCH + (step) * (UNIT_K / 8), K_PITCH, \
               gl_CooperativeMatrixLayoutRowMajor)
 #if params_keeps
   barrier();
-  coopmat<TYPE, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA> q[TALL][STEPS];
+  MATRIX_A(TYPE) q[TALL][STEPS];
   [[unroll]] for (i32 i = 0; i < TALL; ++i)
     [[unroll]] for (i32 step = 0; step < STEPS; ++step) READ_Q(q[i][step], i, step);
   barrier();
@@ -353,27 +360,24 @@ TCC_ENTRY {
     [[unroll]] for (i32 d = 0; d < WIDE_V; ++d) o[i][d] = SUMS(0.0);
   }
 
-#define K_PIECES (BLOCK_K * (COLUMNS / 8))
-#define V_PIECES (BLOCK_K * (COLUMNS_V / 8))
-#define K_ROUNDS ((K_PIECES + WORKGROUP - 1) / WORKGROUP)
-#define V_ROUNDS ((V_PIECES + WORKGROUP - 1) / WORKGROUP)
-#define EACH_PIECE(rounds, pieces)                      \
-  [[unroll]] for (i32 r = 0; r < (rounds); ++r)         \
-    if ((pieces) % WORKGROUP == 0 || thread + r * WORKGROUP < (pieces))
-#define PIECE (thread + r * WORKGROUP)
-#define FETCH_K(tile)                \
-  EACH_PIECE(K_ROUNDS, K_PIECES)     \
-  next_k[r] = fetch_k(base_k, batch0, (tile) * BLOCK_K + PIECE / (COLUMNS / 8), PIECE % (COLUMNS / 8));
-#define PUT_K EACH_PIECE(K_ROUNDS, K_PIECES) tiles[PIECE / (COLUMNS / 8) * K_PITCH + PIECE % (COLUMNS / 8)] = next_k[r];
-#define FETCH_V(tile)                \
-  EACH_PIECE(V_ROUNDS, V_PIECES)     \
-  next_v[r] = fetch_v(base_v, batch0, (tile) * BLOCK_K + PIECE / (COLUMNS_V / 8), PIECE % (COLUMNS_V / 8));
-#define PUT_V \
-  EACH_PIECE(V_ROUNDS, V_PIECES) tiles[V_AT + PIECE / (COLUMNS_V / 8) * V_PITCH + PIECE % (COLUMNS_V / 8)] = next_v[r];
+#define K_PIECES (BLOCK_K * (COLUMNS / CHUNK))
+#define V_PIECES (BLOCK_K * (COLUMNS_V / CHUNK))
+#define FETCH_K(tile)  \
+  EACH_PIECE(K_PIECES) \
+  next_k[r] = fetch_k(base_k, batch0, (tile) * BLOCK_K + PIECE / (COLUMNS / CHUNK), PIECE % (COLUMNS / CHUNK));
+#define PUT_K          \
+  EACH_PIECE(K_PIECES) \
+  put(PIECE / (COLUMNS / CHUNK) * K_PITCH + PIECE % (COLUMNS / CHUNK), next_k[r]);
+#define FETCH_V(tile)  \
+  EACH_PIECE(V_PIECES) \
+  next_v[r] = fetch_v(base_v, batch0, (tile) * BLOCK_K + PIECE / (COLUMNS_V / CHUNK), PIECE % (COLUMNS_V / CHUNK));
+#define PUT_V          \
+  EACH_PIECE(V_PIECES) \
+  put(V_AT + PIECE / (COLUMNS_V / CHUNK) * V_PITCH + PIECE % (COLUMNS_V / CHUNK), next_v[r]);
 
   if (first < end) {
     i32 base_k = K_BASE(batch0), base_v = V_BASE(batch0);
-    uvec4 next_k[K_ROUNDS], next_v[V_ROUNDS];
+    uvec4 next_k[ROUNDS(K_PIECES)], next_v[ROUNDS(V_PIECES)];
     FETCH_K(end - 1)
     PUT_K
     FETCH_V(end - 1)
@@ -387,14 +391,14 @@ TCC_ENTRY {
         [[unroll]] for (i32 j = 0; j < WIDE; ++j) s[i][j] = SUMS(0.0);
       [[unroll]] for (i32 step = 0; step < STEPS; ++step) {
 #if !params_keeps
-        coopmat<TYPE, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA> a[TALL];
+        MATRIX_A(TYPE) a[TALL];
         [[unroll]] for (i32 i = 0; i < TALL; ++i) READ_Q(a[i], i, step);
 #define QUERIES_OF(i, step) a[i]
 #else
 #define QUERIES_OF(i, step) q[i][step]
 #endif
         [[unroll]] for (i32 j = 0; j < WIDE; ++j) {
-          coopmat<TYPE, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB> b;
+          MATRIX_B(TYPE) b;
           coopMatLoad(b, tiles, (subgroup_k * KEYS + j * UNIT_N) * K_PITCH + step * (UNIT_K / 8), K_PITCH,
                       gl_CooperativeMatrixLayoutColumnMajor);
           [[unroll]] for (i32 i = 0; i < TALL; ++i) s[i][j] = coopMatMulAdd(QUERIES_OF(i, step), b, s[i][j]);
@@ -419,11 +423,11 @@ TCC_ENTRY {
         [[unroll]] for (i32 i = 0; i < TALL; ++i) {
           SUBGROUP_BARRIER;
           [[unroll]] for (i32 j = 0; j < WIDE; ++j)
-            coopMatStore(s[i][j], tiles, area + j * (UNIT_N / 4), LINE(KEYS), gl_CooperativeMatrixLayoutRowMajor);
+            coopMatStore(s[i][j], tiles, area + j * (UNIT_N / 4), S_PITCH, gl_CooperativeMatrixLayoutRowMajor);
           SUBGROUP_BARRIER;
           [[dont_unroll]] for (i32 n = lane; n < UNIT_M * (KEYS / SCORE_KEYS); n += params_subgroup) {
             i32 line = n / (KEYS / SCORE_KEYS), of_line = n % (KEYS / SCORE_KEYS);
-            i32 row = subgroup_q * ROWS + i * UNIT_M + line, at = area + line * LINE(KEYS) + of_line;
+            i32 row = subgroup_q * ROWS + i * UNIT_M + line, at = area + line * S_PITCH + of_line;
             uvec4 bits = tiles[at];
             f32 v[SCORE_KEYS];
             [[unroll]] for (i32 k = 0; k < SCORE_KEYS; ++k) v[k] = uintBitsToFloat(bits[k]);
@@ -438,7 +442,7 @@ TCC_ENTRY {
           }
           SUBGROUP_BARRIER;
           [[unroll]] for (i32 j = 0; j < WIDE; ++j)
-            coopMatLoad(s[i][j], tiles, area + j * (UNIT_N / 4), LINE(KEYS), gl_CooperativeMatrixLayoutRowMajor);
+            coopMatLoad(s[i][j], tiles, area + j * (UNIT_N / 4), S_PITCH, gl_CooperativeMatrixLayoutRowMajor);
         }
         SUBGROUP_BARRIER;
 #endif
@@ -462,13 +466,13 @@ TCC_ENTRY {
             most[e] = top;
           }
           SUBGROUP_BARRIER;
-          coopMatStore(most, tiles, area, LINE(UNIT_N), gl_CooperativeMatrixLayoutRowMajor);
+          coopMatStore(most, tiles, area, UNIT_PITCH, gl_CooperativeMatrixLayoutRowMajor);
           SUBGROUP_BARRIER;
           [[dont_unroll]] for (i32 row = lane; row < UNIT_M; row += params_subgroup) {
             i32 at = stats + i * UNIT_M + row;
             f32 before = row_max[at], top = before;
             [[unroll]] for (i32 c = 0; c < UNIT_N / 4; ++c) {
-              vec4 four = uintBitsToFloat(tiles[area + row * LINE(UNIT_N) + c]);
+              vec4 four = uintBitsToFloat(tiles[area + row * UNIT_PITCH + c]);
               top = max(top, max(max(four.x, four.y), max(four.z, four.w)));
             }
             f32 zero = top == -tcc_inf_f32() ? 0.0 : top * SCALE;  // no key so far
@@ -508,13 +512,13 @@ TCC_ENTRY {
         } else {
           // They pass as f32, over the rows that come after.
           [[unroll]] for (i32 j = 0; j < WIDE; ++j)
-            coopMatStore(s[i][j], tiles, weights + j * (UNIT_N / 4), LINE(KEYS), gl_CooperativeMatrixLayoutRowMajor);
+            coopMatStore(s[i][j], tiles, weights + j * (UNIT_N / 4), S_PITCH, gl_CooperativeMatrixLayoutRowMajor);
           SUBGROUP_BARRIER;
 #define P_PIECES (UNIT_M * (KEYS / 8))
 #define P_ROUNDS ((P_PIECES + params_subgroup - 1) / params_subgroup)
           uvec4 packed[P_ROUNDS];
           [[unroll]] for (i32 r = 0; r < P_ROUNDS; ++r) {
-            i32 n = lane + r * params_subgroup, at = weights + n / (KEYS / 8) * LINE(KEYS) + n % (KEYS / 8) * 2;
+            i32 n = lane + r * params_subgroup, at = weights + n / (KEYS / 8) * S_PITCH + n % (KEYS / 8) * 2;
             if (P_PIECES % params_subgroup == 0 || n < P_PIECES) {
               vec4 low = uintBitsToFloat(tiles[at]), high = uintBitsToFloat(tiles[at + 1]);
 #if params_weights
@@ -545,12 +549,12 @@ TCC_ENTRY {
       FETCH_V(MOST(tile - 1, first))
 
       [[unroll]] for (i32 step = 0; step < STEPS_V; ++step) {
-        coopmat<TYPE, gl_ScopeSubgroup, UNIT_M, UNIT_K, gl_MatrixUseA> p[TALL];
+        MATRIX_A(TYPE) p[TALL];
         [[unroll]] for (i32 i = 0; i < TALL; ++i)
           coopMatLoad(p[i], tiles, area + i * UNIT_M * P_PITCH + step * (UNIT_K / 8), P_PITCH,
                       gl_CooperativeMatrixLayoutRowMajor);
         [[unroll]] for (i32 d = 0; d < WIDE_V; ++d) {
-          coopmat<TYPE, gl_ScopeSubgroup, UNIT_K, UNIT_N, gl_MatrixUseB> v;
+          MATRIX_B(TYPE) v;
           coopMatLoad(v, tiles, V_AT + (subgroup_k * KEYS + step * UNIT_K) * V_PITCH + d * (UNIT_N / 8), V_PITCH,
                       gl_CooperativeMatrixLayoutRowMajor);
           [[unroll]] for (i32 i = 0; i < TALL; ++i) o[i][d] = coopMatMulAdd(p[i], v, o[i][d]);
@@ -562,12 +566,12 @@ TCC_ENTRY {
   // Sums of a row over the columns of their matrix.
   SUBGROUP_BARRIER;
   [[unroll]] for (i32 i = 0; i < TALL; ++i) {
-    coopMatStore(sum[i], tiles, area, LINE(UNIT_N), gl_CooperativeMatrixLayoutRowMajor);
+    coopMatStore(sum[i], tiles, area, UNIT_PITCH, gl_CooperativeMatrixLayoutRowMajor);
     SUBGROUP_BARRIER;
     [[dont_unroll]] for (i32 row = lane; row < UNIT_M; row += params_subgroup) {
       f32 total = 0.0;
       [[unroll]] for (i32 c = 0; c < UNIT_N / 4; ++c) {
-        vec4 four = uintBitsToFloat(tiles[area + row * LINE(UNIT_N) + c]);
+        vec4 four = uintBitsToFloat(tiles[area + row * UNIT_PITCH + c]);
         total += four.x + four.y + (four.z + four.w);
       }
       row_factor[stats + i * UNIT_M + row] = total;
@@ -576,13 +580,12 @@ TCC_ENTRY {
   }
 
   // Results pass to the epilogue through shared memory, some columns of a row of each subgroup's units at a time.
-#define STAGED_LINE LINE(params_staged * UNIT_N)
 #define SEGMENTS (params_staged * UNIT_N / 8)
   [[unroll]] for (i32 i = 0; i < TALL; ++i)
     [[unroll]] for (i32 d0 = 0; d0 < WIDE_V; d0 += params_staged) {
       barrier();
       [[unroll]] for (i32 d = 0; d < params_staged; ++d)
-        coopMatStore(o[i][d0 + d], tiles, subgroup * UNIT_M * STAGED_LINE + d * (UNIT_N / 4), STAGED_LINE,
+        coopMatStore(o[i][d0 + d], tiles, subgroup * UNIT_M * O_PITCH + d * (UNIT_N / 4), O_PITCH,
                      gl_CooperativeMatrixLayoutRowMajor);
       barrier();
       [[dont_unroll]] for (i32 n = thread; n < SUBGROUPS_Q * UNIT_M * SEGMENTS; n += WORKGROUP) {
@@ -593,7 +596,7 @@ TCC_ENTRY {
         [[unroll]] for (i32 c = 0; c < 8; ++c) acc[c] = 0.0;
         f32 zero = most == -tcc_inf_f32() ? 0.0 : most * SCALE;
         [[unroll]] for (i32 k = 0; k < SUBGROUPS_K; ++k) {
-          i32 at = ((of_q * SUBGROUPS_K + k) * UNIT_M + line % UNIT_M) * STAGED_LINE + segment * 2;
+          i32 at = ((of_q * SUBGROUPS_K + k) * UNIT_M + line % UNIT_M) * O_PITCH + segment * 2;
           vec4 low = uintBitsToFloat(tiles[at]), high = uintBitsToFloat(tiles[at + 1]);
           f32 factor = SUBGROUPS_K == 1 ? 1.0 : exp2(row_max[k * BLOCK_Q + row] * SCALE - zero);
           total = fma(row_factor[k * BLOCK_Q + row], factor, total);
