@@ -2,11 +2,7 @@
 # backends/device_source.cpp reads. The table is written again at build time when a file changes.
 function(tcc_embed_device_sources target)
   set(root ${PROJECT_SOURCE_DIR}/backends/device)
-  set(patterns)
-  foreach(extension IN ITEMS cu cuh comp glsl inc h)
-    list(APPEND patterns ${root}/*.${extension})
-  endforeach()
-  file(GLOB_RECURSE files RELATIVE ${root} CONFIGURE_DEPENDS ${patterns})
+  file(GLOB_RECURSE files RELATIVE ${root} CONFIGURE_DEPENDS ${root}/*)
   list(SORT files)
   set(listing ${PROJECT_BINARY_DIR}/generated/backends/device_files.txt)  # changes when a file comes or goes
   string(REPLACE ";" "\n" lines "${files}")

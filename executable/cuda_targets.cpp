@@ -183,6 +183,7 @@ std::optional<Target> cuda_target(std::string_view arch) {
 
 namespace {
 
+const RegisterMatrixUnits registered_units({"wgmma", "mma"});
 const RegisterArchitectures registered_architectures({Api::cuda, cuda_nearness});
 
 }  // namespace

@@ -12,8 +12,12 @@ namespace tcc::exec {
 namespace {
 
 constexpr int kMostSide = 4096, kMostSum = 1 << 30;
-// Kinds that $TCC_MATRIX_UNITS may name.
-constexpr const char* kKinds[] = {"wgmma", "mma", "coopmat"};
+
+// Made before the first registration, whichever file that is in.
+std::vector<std::string>& registered_kinds() {
+  static std::vector<std::string> kinds;
+  return kinds;
+}
 
 std::optional<int> count(std::string_view text, int most) {
   int value = 0;
@@ -105,6 +109,10 @@ std::vector<MatrixUnit> units_of_kinds(std::vector<MatrixUnit> units,
   return units;
 }
 
+RegisterMatrixUnits::RegisterMatrixUnits(std::initializer_list<const char*> kinds) {
+  registered_kinds().insert(registered_kinds().end(), kinds.begin(), kinds.end());
+}
+
 std::vector<MatrixUnit> allowed_matrix_units(std::vector<MatrixUnit> units) {
   const char* text = std::getenv("TCC_MATRIX_UNITS");
   if (!text) return units;
@@ -112,9 +120,12 @@ std::vector<MatrixUnit> allowed_matrix_units(std::vector<MatrixUnit> units) {
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) allowed.insert(word);
   for (const std::string& word : allowed)
-    if (!word.empty() && word != "none" && std::ranges::find(kKinds, word) == std::end(kKinds))
-      fail_input("TCC_MATRIX_UNITS: no matrix unit '", word,
-                 "'; there are wgmma, mma, coopmat and none");
+    if (!word.empty() && word != "none" &&
+        std::ranges::find(registered_kinds(), word) == registered_kinds().end()) {
+      std::string kinds;
+      for (const std::string& kind : registered_kinds()) kinds += kind + ", ";
+      fail_input("TCC_MATRIX_UNITS: no matrix unit '", word, "'; there are ", kinds, "and none");
+    }
   return units_of_kinds(std::move(units), allowed);
 }
 

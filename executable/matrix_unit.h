@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
@@ -42,6 +43,11 @@ std::vector<std::string> kinds_of(const std::vector<MatrixUnit>& units);
 // The units of these kinds, in their order.
 std::vector<MatrixUnit> units_of_kinds(std::vector<MatrixUnit> units,
                                        const std::set<std::string, std::less<>>& kinds);
+
+// Makes kinds known that $TCC_MATRIX_UNITS may name: const RegisterMatrixUnits registered({"mma"});
+struct RegisterMatrixUnits {
+  RegisterMatrixUnits(std::initializer_list<const char*> kinds);
+};
 
 // Returns those of `units` whose kinds $TCC_MATRIX_UNITS names, a list with commas; all when it is
 // not set. It serves to compare kernels and to test those of older devices: "mma", or "" for none.

@@ -87,6 +87,7 @@ struct Dialect {
   // {index}, which is not negative, in a form that compilers do not see through, where they compare
   // widened integers wrongly; "": as it is.
   std::string index_mask;
+  std::string shared_in_entry;  // whether shared arrays are declared in the entry: "yes" or ""
   std::string array_in, array_inout;  // hook parameters: {type} {name} {count}
   std::string shared;                 // {type} {name} {count}
   std::string barrier;

@@ -291,8 +291,10 @@ class Unit {
     declare(sched::block_axis(kernel_.grid), d_.block_index);
     declare(sched::thread_axis(kernel_.workgroup), thread_index());
     printer.block(kernel_.body);
-    const std::string before = argument_block() + shared_arrays(names);
-    const std::string start = entry_prefix() + "\n" + entry() + " {\n",
+    const bool inside = !d_.shared_in_entry.empty();
+    const std::string arrays = shared_arrays(names);
+    const std::string before = argument_block() + (inside ? "" : arrays);
+    const std::string start = entry_prefix() + "\n" + entry() + " {\n" + (inside ? arrays : ""),
                       end = "}\n" + entry_suffix();
     return {.text = before + start + printer.text() + end,
             .printed = before + all_parameters() + printer.text(),
@@ -402,7 +404,8 @@ class Unit {
     std::string hooks;
     for (const Hook& h : kernel_.hooks) hooks += "\n" + hook(h);
     const std::string folder = d_.name + "/", path = folder + kernel_.source + d_.source_ending;
-    text = resolve_device_includes(text + hooks + "\n" + device_source(path), folder);
+    text =
+        resolve_device_includes(text + hooks + "\n" + device_source(path) + entry_suffix(), folder);
     const size_t at = text.find(hooks);
     TCC_CHECK(at != text.npos, kernel_.name, ": hooks with includes");
     return {.text = text,

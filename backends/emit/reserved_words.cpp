@@ -3,7 +3,6 @@
 #include <cctype>
 #include <sstream>
 
-#include "backends/backend.h"
 #include "backends/device_source.h"
 
 namespace tcc::backends {
@@ -39,7 +38,7 @@ void add_words(std::string_view words, Reserved& to) {
 Reserved words_of(const Dialect& dialect) {
   Reserved words;
   add_words(kWords, words);
-  for (const Backend* backend : backends()) add_words(backend->dialect().reserved, words);
+  add_words(dialect.reserved, words);
   add_macros(device_source(dialect.prelude), words);
   return words;
 }

@@ -6,6 +6,8 @@
 namespace tcc::runtime::vulkan {
 namespace {
 
+const exec::RegisterMatrixUnits registered_units({"coopmat"});
+
 // VkComponentTypeKHR.
 std::optional<DType> component(uint32_t type) {
   switch (type) {

@@ -10,6 +10,7 @@
 
 #include "backends/device/common/attention_coopmat_shape.h"
 #include "scheduler/cost.h"
+#include "scheduler/device_sources.h"
 #include "scheduler/source_compiler.h"
 #include "scheduler/templates/attention_matrix.h"
 #include "scheduler/templates/attention_parts.h"
@@ -327,6 +328,8 @@ class AttentionCoopmatTemplate : public Template {
     if (!target.has_matrix_unit(kUnit)) return Refusal{"the target has no coopmat", true};
     OrRefusal<AttentionPlan> plan = plan_matrix_attention(region);
     if (!plan) return plan.refusal();
+    if (!has_device_source(target, "attention_coopmat"))
+      return lacks_source(target, "attention_coopmat");
     plan->bounds_are_all = false;  // the score hook masks
     const DType dtype = plan->q.dtype;
     std::vector<MatrixUnit> units;

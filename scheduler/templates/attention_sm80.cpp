@@ -8,6 +8,7 @@
 
 #include "backends/device/common/attention_sm80_shape.h"
 #include "scheduler/cost.h"
+#include "scheduler/device_sources.h"
 #include "scheduler/templates/attention_matrix.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
@@ -226,6 +227,7 @@ class AttentionSm80Template : public Template {
     if (!target.has_matrix_unit("mma")) return Refusal{"the target has no mma", true};
     OrRefusal<AttentionPlan> plan = plan_matrix_attention(region);
     if (!plan) return plan.refusal();
+    if (!has_device_source(target, "attention_sm80")) return lacks_source(target, "attention_sm80");
     for (const auto& [operand, name] : named_operands(*plan))
       if (operand->view && operand->view->free_stride.value() > std::numeric_limits<int32_t>::max())
         return Refusal{str("rows of ", name, " are more than 2^31 elements apart")};

@@ -7,6 +7,7 @@
 
 #include "backends/device/common/attention_sm90_shape.h"
 #include "scheduler/cost.h"
+#include "scheduler/device_sources.h"
 #include "scheduler/templates/attention_matrix.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
@@ -249,6 +250,7 @@ class AttentionSm90Template : public Template {
     if (!target.has_matrix_unit("wgmma")) return Refusal{"the target has no wgmma", true};
     OrRefusal<AttentionPlan> plan = plan_matrix_attention(region);
     if (!plan) return plan.refusal();
+    if (!has_device_source(target, "attention_sm90")) return lacks_source(target, "attention_sm90");
     for (const auto& [operand, name] : named_operands(*plan)) {
       // Threads compute queries that are vectors of neighbours along the depth.
       if (operand == &plan->q && !operand->is_copied() && operand->vector > 1) continue;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "scheduler/cost.h"
+#include "scheduler/device_sources.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/gemm.h"
 #include "scheduler/templates/product_candidate.h"
@@ -29,6 +30,7 @@ class GemmTemplate : public Template {
   Match match(const Region& region, const Target& target) const final {
     OrRefusal<Plan> gemm = plan(region, target);
     if (!gemm) return gemm.refusal();
+    if (!has_device_source(target, source())) return lacks_source(target, source());
     restrict_loads(gemm->a);
     restrict_loads(gemm->b);
     return std::make_shared<const Matched>(*this, region, target, *std::move(gemm));

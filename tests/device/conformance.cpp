@@ -99,6 +99,16 @@ std::string glsl_source(TestKernel kernel, int64_t n, bool is_cpu) {
       ") return;\n  ", body(kernel, is_cpu), "\n}\n");
 }
 
+// The tests' kernels in the language of a device, by the name of its API.
+struct TestLanguage {
+  const char* entry;
+  std::string (*source)(TestKernel kernel, int64_t n, bool is_cpu);
+};
+const std::map<std::string, TestLanguage, std::less<>> kLanguages = {
+    {"cuda", {"kernel_main", cuda_source}},
+    {"null", {"kernel_main", cuda_source}},
+    {"vulkan", {"main", glsl_source}}};
+
 }  // namespace
 
 std::vector<std::string> devices_present() {
@@ -120,9 +130,11 @@ exec::StandaloneKernel compile_test_kernel(const Device& device, TestKernel kern
   binary.workgroup = kWorkgroup;
   binary.grid = {ceil_div(n, kWorkgroup), 1, 1};
   binary.argument_table = target.api == exec::Api::vulkan && kernel == TestKernel::sum20;
-  binary.entry = target.api == exec::Api::vulkan ? "main" : "kernel_main";
-  binary.source = target.api == exec::Api::vulkan ? glsl_source(kernel, n, target.is_cpu)
-                                                  : cuda_source(kernel, n, target.is_cpu);
+  const auto language = kLanguages.find(name(target.api));
+  if (language == kLanguages.end())
+    fail_input("tests/device/conformance.cpp: kLanguages has no kernels for ", name(target.api));
+  binary.entry = language->second.entry;
+  binary.source = language->second.source(kernel, n, target.is_cpu);
   binary.code = backends::compile_source(binary.source, "test_kernel", target, nullptr, true);
   return binary;
 }

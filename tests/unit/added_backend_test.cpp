@@ -25,6 +25,8 @@ class Backwards : public Backend {
     static const Dialect instance = [] {
       Dialect d = backend_for(sched::Api::cuda).dialect();
       d.barrier = "all_meet();";
+      d.shared_in_entry = "yes";
+      d.reserved += " thread block";
       d.entry_suffix = "int twice_{name}({parameters});\n";
       return d;
     }();
@@ -92,6 +94,8 @@ TEST(AddedBackend, SpellsAndCompilesKernels) {
   const exec::KernelBinary& kernel = executable.kernels[0];
   EXPECT_NE(kernel.source.find("all_meet();"), std::string::npos);
   EXPECT_TRUE(kernel.entry.starts_with("the_")) << kernel.entry;
+  EXPECT_GT(kernel.source.find("__shared__"), kernel.source.find("__global__")) << kernel.source;
+  EXPECT_EQ(kernel.source.find(" thread = "), std::string::npos) << kernel.source;
   const size_t suffix = kernel.source.find("int twice_");
   EXPECT_GT(suffix, kernel.source.find("all_meet();"));
   EXPECT_NE(kernel.source.find("const f32* __restrict__", suffix), std::string::npos)

@@ -43,6 +43,8 @@ class ConvTemplate : public GemmTemplate<Shape, ImageProduct> {
   std::string_view unit() const override { return "convmma"; }
 
  protected:
+  // No kernel of the test is emitted.
+  std::string_view source() const override { return "gemm_sm90"; }
   OrRefusal<ImageProduct> plan(const Region& region, const Target& target) const override {
     OrRefusal<Gemm> gemm = plan_gemm(region, target, unit());
     if (!gemm) return gemm.refusal();

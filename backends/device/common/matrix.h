@@ -5,9 +5,9 @@
 namespace tcc::kernels {
 
 // Sizes and indices. The host compares configs of products of any size. A kernel counts the rows
-// and columns of one product in 32 bits.
-#ifdef TCC_CUDA
-using Int = int;
+// and columns of one product in 32 bits: the prelude of its language defines TCC_INT.
+#ifdef TCC_INT
+using Int = TCC_INT;
 #else
 using Int = long long;
 #endif
