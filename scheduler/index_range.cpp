@@ -57,6 +57,38 @@ bool leaves_32_bits(const Kernel& kernel) {
          std::ranges::any_of(kernel.hooks, [](const Hook& hook) { return is_large(hook.body); });
 }
 
+namespace {
+
+int64_t most_of(const SymInt& value);
+
+// The largest value of an atom that is not negative; INT64_MAX where none is known.
+int64_t most_of(const ir::Atom& atom) {
+  using Kind = ir::Atom::Kind;
+  if (atom.range.lo < 0) return INT64_MAX;
+  int64_t most = atom.range.hi >= ir::kUnbounded ? INT64_MAX : atom.range.hi;
+  if (atom.kind == Kind::axis && atom.role == ir::AxisRole::parameter)
+    most = std::min(most, kMostInt32);
+  if (atom.kind == Kind::min) most = std::min({most, most_of(atom.args[0]), most_of(atom.args[1])});
+  if (atom.kind == Kind::floordiv && atom.args[1].is_const() && atom.args[1].value() > 0)
+    most = std::min(most, most_of(atom.args[0]) / atom.args[1].value());
+  return most;
+}
+
+int64_t most_of(const SymInt& value) {
+  std::optional<int64_t> total = std::abs(value.constant());
+  for (const SymInt::Term& term : value.terms()) {
+    std::optional<int64_t> product = std::abs(term.coefficient);
+    for (const ir::AtomPtr& atom : term.atoms)
+      product = product ? checked_mul(*product, most_of(*atom)) : product;
+    total = total && product ? checked_add(*total, *product) : std::nullopt;
+  }
+  return total.value_or(INT64_MAX);
+}
+
+}  // namespace
+
+bool fits_32_bits(const SymInt& value) { return most_of(value) <= kMostInt32; }
+
 int64_t coefficient(const SymInt& offset, const SymInt& axis) {
   if (axis.is_const()) return 0;
   for (const auto& term : offset.terms())

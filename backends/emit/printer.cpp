@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backends/emit/scalar_table.h"
+#include "scheduler/index_range.h"
 #include "scheduler/legalize.h"
 #include "support/error.h"
 
@@ -394,6 +395,8 @@ std::string Printer::atom(const ir::AtomPtr& atom) {
                ")";
       }
       const std::string function = sched::index_function(*atom, index_type());
+      if (function.empty() && kernel_.wide_index && b.is_const() && sched::fits_32_bits(a))
+        return "(i64(i32(" + index(a) + ")" + (division ? " / " : " % ") + index_operand(b) + "))";
       if (function.empty())
         return "(" + index_operand(a) + (division ? " / " : " % ") + index_operand(b) + ")";
       return "tcc_" + function + "(" + index(a) + ", " + index(b) + ")";

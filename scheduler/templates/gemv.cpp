@@ -32,6 +32,7 @@ struct Gemv {
   bool swapped = false;  // the few rows are the plan's columns
   MatrixOperand b;       // the large operand, streamed
   int64_t vector = 1;    // of its loads, in elements
+  int64_t clusters = 1;  // the most workgroups that share k
 
   const ContractionPlan::Operand& small_operand() const { return swapped ? plan.b : plan.a; }
   int64_t m() const { return (swapped ? plan.n : plan.m).fixed_size(); }
@@ -50,7 +51,6 @@ bool may_have_many_rows(const Region& region) {
 }
 
 OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
-  if (!has_device_source(target, "gemv")) return lacks_source(target, "gemv");
   if (may_have_many_rows(region)) return Refusal{"a product of many rows and columns"};
   OrRefusal<ContractionPlan> plan = plan_contraction(region);
   if (!plan) return plan.refusal();
@@ -63,6 +63,7 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
       (rows > kFewRows && elements > kMostElements && by_units) || elements < kLeastElements)
     return Refusal{
         str("a product of ", m, " x ", n, " x ", k, " has too many rows or too few elements")};
+  if (!has_device_source(target, "gemv")) return lacks_source(target, "gemv");
   Gemv gemv;
   gemv.swapped = n < m;
   const ContractionPlan::Operand& large = gemv.swapped ? plan->a : plan->b;
@@ -83,6 +84,8 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
     if (gemv.b.load == Load::rows) gemv.vector = 16 / element;
     gemv.b.alignment = gemv.vector * element;
   }
+  // Where the columns are neighbours, a workgroup takes many of them, and few workgroups have all.
+  if (!gemv.b.major_k) gemv.clusters = std::min(8, target.max_cluster);
   gemv.plan = *std::move(plan);
   return gemv;
 }
@@ -117,6 +120,7 @@ kernels::Gemv parameters_of_config(const Gemv& gemv, const ContractionPlan::Oper
   g.warps_k = c["warps_k"];
   g.k_unit = c["k_unit"];
   g.unroll = c["unroll"];
+  g.cluster = gemv.clusters > 1 ? c["cluster"] : 1;
   product.segment = gemv.swapped ? 1 : std::min<int64_t>(8, kernels::gemv::block_columns(g));
   return g;
 }
@@ -168,6 +172,11 @@ class StreamedProduct : public ProductCandidate {
         {"k_unit", {1, 2, 4, 8}, "neighbouring k that a thread takes at once"},
         {"unroll", {1, 2, 4}, "units in flight"},
     };
+    if (gemv.clusters > 1) {
+      Parameter& cluster = space.parameters.emplace_back(
+          Parameter{"cluster", {}, "workgroups that share the sums along k"});
+      for (int64_t size = 1; size <= gemv.clusters; size *= 2) cluster.values.push_back(size);
+    }
     space.constraints = {
         {"units are vectors where k is contiguous, else columns are",
          [gemv](const Config& c) { return kernels::gemv::legal_units(Shape(gemv, c).kernel); }},
@@ -183,30 +192,64 @@ class StreamedProduct : public ProductCandidate {
         {"no more threads along k than units",
          [gemv](const Config& c) {
            const Shape s(gemv, c);
-           return s.warps_k == 1 || s.block_k() / s.unroll < 2 * gemv.plan.k.fixed_size();
+           return s.warps_k * s.kernel.cluster == 1 ||
+                  s.block_k() / s.unroll < 2 * gemv.plan.k.fixed_size();
          }},
     };
     return space;
   }
 
+  Config make_default_config() const override {
+    const Config config = gemv_.clusters > 1 ? shared_default() : unshared_default();
+    if (config.values().empty() || !own_space().violation(config).empty()) return first_legal();
+    return config;
+  }
+
   // Many threads with few columns each keep the most loads in flight; more rows share what is
   // loaded over more columns.
-  Config make_default_config() const override {
-    const Gemv& gemv = gemv_;
-    const ConfigSpace& legal = own_space();
-    const bool major_k = gemv.b.major_k;
-    const int64_t columns = !major_k ? gemv.vector : gemv.m() == 1 ? 1 : gemv.m() == 2 ? 2 : 8;
-    const int64_t k_unit = major_k ? gemv.vector : gemv.m() <= 2 ? 8 : 4;
+  Config unshared_default() const {
+    const bool major_k = gemv_.b.major_k;
+    const int64_t m = gemv_.m();
+    const int64_t columns = !major_k ? gemv_.vector : m == 1 ? 1 : m == 2 ? 2 : 8;
+    const int64_t k_unit = major_k ? gemv_.vector : m <= 2 ? 8 : 4;
     for (int64_t warps_k = major_k ? (columns == 8 ? 4 : 8) : 16; warps_k >= 1; warps_k /= 2)
       for (int64_t warps_n : {1, 2})
         for (int64_t unroll : {major_k && columns < 8 ? 2 : 1, 1}) {
-          const Config config{{"columns", columns}, {"lanes_n", major_k ? 1 : 4},
-                              {"warps_n", warps_n}, {"warps_k", warps_k},
-                              {"k_unit", k_unit},   {"unroll", unroll}};
-          if (legal.violation(config).empty()) return config;
+          Config config{{"columns", columns}, {"lanes_n", major_k ? 1 : 4}, {"warps_n", warps_n},
+                        {"warps_k", warps_k}, {"k_unit", k_unit},           {"unroll", unroll}};
+          if (gemv_.clusters > 1) config.set("cluster", 1);
+          if (own_space().violation(config).empty()) return config;
         }
+    return {};
+  }
+
+  // Lines of 128 bytes of 16-bit elements, k shared by as many workgroups as give every SM one,
+  // and two units in flight where k is long enough.
+  Config shared_default() const {
+    constexpr int64_t kLanes = 4, kWarps = 2, kMostWarpsK = 8;
+    const int64_t k_unit = gemv_.m() <= 2 ? 8 : 4;
+    const int64_t blocks =
+        gemv_.plan.batch.fixed_size() * ceil_div(gemv_.n(), gemv_.vector * kLanes * kWarps);
+    const int64_t shares = gemv_.plan.k.fixed_size() / (k_unit * (32 / kLanes));
+    int64_t cluster = 1;
+    while (2 * cluster <= gemv_.clusters && 2 * blocks * cluster < 3 * target().compute_units &&
+           2 * cluster <= shares)
+      cluster *= 2;
+    int64_t warps_k = 1;
+    while (2 * warps_k <= kMostWarpsK && 2 * warps_k * cluster <= shares) warps_k *= 2;
+    const Config config{{"columns", gemv_.vector},
+                        {"lanes_n", kLanes},
+                        {"warps_n", kWarps},
+                        {"warps_k", warps_k},
+                        {"k_unit", k_unit},
+                        {"cluster", cluster},
+                        {"unroll", shares >= 2 * warps_k * cluster ? 2 : 1}};
+    return own_space().violation(config).empty() ? config : unshared_default();
+  }
+
+  Config first_legal() const {
     Config first;
-    legal.enumerate([&](const Config& config) {
+    own_space().enumerate([&](const Config& config) {
       first = config;
       return false;
     });
@@ -222,8 +265,9 @@ class StreamedProduct : public ProductCandidate {
       const auto columns = static_cast<double>(s.columns);
       LaunchCost cost;
       cost.threads = static_cast<double>(s.threads());
-      cost.workgroups =
-          static_cast<double>(gemv.plan.batch.fixed_size() * ceil_div(gemv.n(), s.block_columns()));
+      cost.workgroups = static_cast<double>(
+          gemv.plan.batch.fixed_size() * ceil_div(gemv.n(), s.block_columns()) * s.kernel.cluster);
+      cost.cluster = static_cast<double>(s.kernel.cluster);
       const auto steps = static_cast<double>(ceil_div(gemv.plan.k.fixed_size(), s.block_k()));
       const double threads = cost.workgroups * cost.threads;
       // One thread does this in one step.
@@ -258,7 +302,9 @@ class StreamedProduct : public ProductCandidate {
     kernel.source = "gemv";
     kernel.parameters = parameters_of(s.kernel, "Gemv", "common/gemv_shape.h");
     kernel.workgroup = static_cast<int>(s.threads());
-    kernel.grid = gemv.plan.batch.fixed_size() * kernels::gemv::blocks_n(s.kernel);
+    kernel.cluster = static_cast<int>(s.kernel.cluster);
+    kernel.grid =
+        gemv.plan.batch.fixed_size() * kernels::gemv::blocks_n(s.kernel) * s.kernel.cluster;
     kernel.flops = gemv.plan.flops();
     ContractionTile tile{gemv.m(), s.block_columns(), s.block_k(), s.kernel.product.segment};
     if (gemv.swapped) std::swap(tile.block_m, tile.block_n);

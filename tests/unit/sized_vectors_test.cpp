@@ -61,5 +61,23 @@ TEST(SizedIndices, Have64BitsWhereARangeNeedsThem) {
     }
 }
 
+// Divisions of 64 bits are slow, and NVIDIA's Vulkan driver gets some of them wrong.
+TEST(SizedIndices, DivisionsOfWhatFitsHave32Bits) {
+  const char* text =
+      "tcc: 1\ndims: {S: 2}\n"
+      "inputs: {x: {dtype: f32, shape: [S, 64, 8, 8]}, w: {dtype: f32, shape: [64, 64, 3, 3]}}\n"
+      "nodes: [{out: y, op: convolution, in: [x, w], padding: [1, 1, 1, 1]}]\n"
+      "outputs: [y]\n";
+  for (const char* target : {"cuda:sm_80", "vulkan", "vulkan:nvidia"}) {
+    const exec::Executable executable = compiled(text, target, {});
+    ASSERT_EQ(executable.kernels.size(), 1u);
+    const std::string& source = executable.kernels[0].source;
+    const std::string hooks = source.substr(
+        source.find("load_a("), source.find("// Matrix products") - source.find("load_a("));
+    EXPECT_NE(hooks.find("i64 kk"), std::string::npos) << hooks;
+    EXPECT_NE(hooks.find("i64(i32(kk) / 192)"), std::string::npos) << hooks;
+  }
+}
+
 }  // namespace
 }  // namespace tcc::backends

@@ -15,6 +15,7 @@ struct Gemv {
   Int warps_n = 1, warps_k = 1;  // warps of a workgroup
   Int k_unit = 1;                // neighbouring k that a lane takes at once
   Int unroll = 1;                // such units in flight
+  Int cluster = 1;               // workgroups that share k
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -25,6 +26,7 @@ struct Gemv {
     visit("warps_k", warps_k);
     visit("k_unit", k_unit);
     visit("unroll", unroll);
+    visit("cluster", cluster);
   }
 };
 
@@ -38,15 +40,18 @@ constexpr Int block_columns(const Gemv& g) { return g.warps_n * g.lanes_n * g.co
 constexpr Int blocks_n(const Gemv& g) { return ceil_div(g.product.n, block_columns(g)); }
 // Vectors of B of one unit.
 constexpr Int loads(const Gemv& g) { return g.product.b.major_k ? g.columns : g.k_unit; }
-// The lanes of a workgroup along k take a unit each at once, and block_k with all units in flight.
-constexpr Int units_k(const Gemv& g) { return lanes_k(g) * g.warps_k; }
+// The lanes of a cluster along k take a unit each at once, and block_k with all units in flight.
+constexpr Int units_k(const Gemv& g) { return lanes_k(g) * g.warps_k * g.cluster; }
 constexpr Int block_k(const Gemv& g) { return g.k_unit * units_k(g) * g.unroll; }
 // Registers of a thread for sums and for loaded elements.
 constexpr Int registers(const Gemv& g) {
   return g.product.m * g.columns + g.unroll * loads(g) * g.product.b.vector;
 }
-// Sums that the warps along k add up, in f32.
-constexpr Int shared_bytes(const Gemv& g) { return g.warps_k * g.product.m * block_columns(g) * 4; }
+// Sums that the warps along k add up, in f32, and those that the workgroups of a cluster send.
+constexpr Int shared_bytes(const Gemv& g) {
+  const Int sums = g.product.m * block_columns(g) * 4;
+  return g.warps_k * sums + (g.cluster > 1 ? g.cluster * sums : 0);
+}
 
 // A unit is a vector along the axis that is contiguous in memory.
 constexpr bool legal_units(const Gemv& g) {

@@ -3,7 +3,8 @@
 //
 // A lane computes `columns` neighbouring columns of all rows over its share of k. lanes_n lanes of a warp lie along n,
 // the others along k; warps_n and warps_k warps of a workgroup likewise. Shares of k are summed in a fixed order: by
-// shuffles within a warp, through shared memory across warps. columns, lanes_n and segment are powers of two.
+// shuffles within a warp, through shared memory across warps, by messages across the workgroups of a cluster, which
+// finish segments in turn. columns, lanes_n and segment are powers of two.
 //
 // The constant `params` is a Gemv (gemv_shape.h). B is bf16, f16 or f32 in memory. Its load says how it is read:
 //   tiles     vector_b(buffers, batch, at, k): the offset in its buffer, in elements, of a vector (2 to 16 bytes, so
@@ -59,7 +60,7 @@ constexpr Operand A = product.a, B = product.b;
 using Element_B = Stored<B.element>;  // in memory
 constexpr i32 SIZE_M = product.m, SIZE_N = product.n, SIZE_K = product.k;
 constexpr i32 COLUMNS = params.columns, LANES_N = params.lanes_n, WARPS_N = params.warps_n, WARPS_K = params.warps_k;
-constexpr i32 K_UNIT = params.k_unit, UNROLL = params.unroll, SEGMENT = product.segment;
+constexpr i32 K_UNIT = params.k_unit, UNROLL = params.unroll, SEGMENT = product.segment, CLUSTER = params.cluster;
 constexpr bool SWAPPED = product.swapped;
 constexpr i32 LANES_K = gemv::lanes_k(params);
 constexpr i32 LANE_STRIDE = B.major_k ? 1 : LANES_N;  // from a lane to the next along k
@@ -67,7 +68,7 @@ constexpr i32 BLOCK_COLUMNS = gemv::block_columns(params), BLOCKS_N = gemv::bloc
 constexpr i32 LOADS = gemv::loads(params);
 constexpr i32 UNITS = (SIZE_K + K_UNIT - 1) / K_UNIT, UNIT_STEP = gemv::units_k(params);
 constexpr bool RAGGED_K = SIZE_K % gemv::block_k(params) != 0, RAGGED_N = SIZE_N % BLOCK_COLUMNS != 0;
-static_assert(WORKGROUP == gemv::threads(params) && GRID == product.batches * BLOCKS_N, "the launch is that of the params");
+static_assert(WORKGROUP == gemv::threads(params) && GRID == product.batches * BLOCKS_N * CLUSTER, "the launch is that of the params");
 static_assert(SIZE_M >= 1 && SIZE_M <= gemv::kMostRows, "one to eight rows");
 static_assert(SWAPPED || BLOCK_COLUMNS % SEGMENT == 0, "a workgroup's columns are whole segments");
 static_assert(gemv::legal_units(params), "a unit is a vector along its contiguous axis");
@@ -157,15 +158,39 @@ TCC_FN constexpr i32 sum_lanes(f32 (&x)[SIZE_M][COLUMNS], i32 lane_k, i32& first
   }
 }
 
+// Segments along n of each row, or, swapped, along m of each column.
+constexpr i32 LINE = SWAPPED ? SIZE_M : BLOCK_COLUMNS, LINES = SWAPPED ? BLOCK_COLUMNS : SIZE_M;
+constexpr i32 PARTS = (LINE + SEGMENT - 1) / SEGMENT;
+
+// The workgroup of the cluster that finishes the segment of an element.
+TCC_FN i32 owner_of(i32 m, i32 column) {
+  return ((SWAPPED ? column : m) * PARTS + (SWAPPED ? m : column) / SEGMENT) % CLUSTER;
+}
+// The elements of the segments that workgroup `rank` finishes.
+TCC_FN i32 owned_by(i32 rank) {
+  i32 elements = 0;
+#pragma unroll
+  for (i32 n = 0; n < LINES * PARTS; ++n) elements += n % CLUSTER == rank ? min(SEGMENT, LINE - n % PARTS * SEGMENT) : 0;
+  return elements;
+}
+
 __shared__ f32 partial[WARPS_K][SIZE_M][BLOCK_COLUMNS];
-static_assert(sizeof(partial) == gemv::shared_bytes(params), "the host knows the storage");
+__shared__ f32 inbox[CLUSTER > 1 ? CLUSTER : 1][CLUSTER > 1 ? SIZE_M : 1][CLUSTER > 1 ? BLOCK_COLUMNS : 1];
+__shared__ u64 sent;
+static_assert(sizeof(partial) + (CLUSTER > 1 ? sizeof(inbox) : 0) == gemv::shared_bytes(params),
+              "the host knows the storage");
 
 TCC_ENTRY {
   TCC_BEGIN
   const i32 thread = i32(TCC_THREAD), warp = thread / 32, lane = thread % 32;
   const INDEX block = INDEX(TCC_BLOCK);
   if (block >= GRID) return;
-  const i32 batch = i32(block / BLOCKS_N), col0 = i32(block % BLOCKS_N) * BLOCK_COLUMNS;
+  const i32 batch = i32(block / (BLOCKS_N * CLUSTER)), rank = i32(block % CLUSTER);
+  const i32 col0 = i32(block / CLUSTER % BLOCKS_N) * BLOCK_COLUMNS;
+  if constexpr (CLUSTER > 1) {
+    tcc_cuda_expect(&sent, u32(owned_by(rank) * CLUSTER * i32(sizeof(f32))));
+    tcc_cuda_cluster_arrive();
+  }
   const i32 warp_n = warp % WARPS_N, warp_k = warp / WARPS_N;
   const i32 lane_k = lane / LANE_STRIDE % LANES_K, lane_n = B.major_k ? lane / LANES_K : lane % LANES_N;
   const i32 lane_column = (warp_n * LANES_N + lane_n) * COLUMNS;
@@ -179,7 +204,7 @@ TCC_ENTRY {
     for (i32 c = 0; c < COLUMNS; ++c) acc[m][c] = 0.0f;
 
 #pragma unroll 1
-  for (i32 first = warp_k * LANES_K + lane_k; first < UNITS; first += UNIT_STEP * UNROLL) {
+  for (i32 first = (rank * WARPS_K + warp_k) * LANES_K + lane_k; first < UNITS; first += UNIT_STEP * UNROLL) {
     f32 b[UNROLL][LOADS][B.vector];
 #pragma unroll
     for (i32 u = 0; u < UNROLL; ++u)
@@ -236,11 +261,21 @@ TCC_ENTRY {
   }
   __syncthreads();
 
-  // Segments along n of each row, or, swapped, along m of each column.
-  constexpr i32 LINE = SWAPPED ? SIZE_M : BLOCK_COLUMNS, LINES = SWAPPED ? BLOCK_COLUMNS : SIZE_M;
-  constexpr i32 PARTS = (LINE + SEGMENT - 1) / SEGMENT;
+  if constexpr (CLUSTER > 1) {
+    tcc_cuda_cluster_wait();  // all barriers are there
 #pragma unroll 1
-  for (i32 n = thread; n < LINES * PARTS; n += WORKGROUP) {
+    for (i32 i = thread; i < SIZE_M * BLOCK_COLUMNS; i += WORKGROUP) {
+      const i32 m = i / BLOCK_COLUMNS, column = i % BLOCK_COLUMNS, owner = owner_of(m, column);
+      f32 sum = 0.0f;
+#pragma unroll
+      for (i32 w = 0; w < WARPS_K; ++w) sum += partial[w][m][column];
+      tcc_cuda_store_async(tcc_cuda_peer(tcc_cuda_shared(&inbox[rank][m][column]), owner), tcc_cuda_bits(sum),
+                           tcc_cuda_peer(tcc_cuda_shared(&sent), owner));
+    }
+    tcc_cuda_await(&sent);
+  }
+#pragma unroll 1
+  for (i32 n = rank + CLUSTER * thread; n < LINES * PARTS; n += CLUSTER * WORKGROUP) {
     const i32 line = n / PARTS, part = n % PARTS;
     f32 segment[SEGMENT];
 #pragma unroll
@@ -249,7 +284,8 @@ TCC_ENTRY {
       segment[i] = 0.0f;
       if (LINE % SEGMENT != 0 && at >= LINE) continue;
 #pragma unroll
-      for (i32 w = 0; w < WARPS_K; ++w) segment[i] += partial[w][m][column];
+      for (i32 w = 0; w < (CLUSTER > 1 ? CLUSTER : WARPS_K); ++w)
+        segment[i] += CLUSTER > 1 ? inbox[w][m][column] : partial[w][m][column];
     }
     epilogue(TCC_BUFFERS batch, SWAPPED ? col0 + line : line, (SWAPPED ? 0 : col0 / SEGMENT) + part, segment);
   }
