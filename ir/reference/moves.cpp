@@ -19,9 +19,10 @@ std::vector<int64_t> strides_of(const std::vector<int64_t>& shape) {
 
 // The operand's dim that each dim of the result is.
 std::optional<std::vector<int>> permutation(const Node& node) {
+  if (node.op_name() != "permute" && node.op_name() != "transpose") return std::nullopt;
   const int rank = node.inputs[0]->rank();
   if (node.op_name() == "permute") return ops::dim_list(node, "dims", rank);
-  if (node.op_name() != "transpose" || rank == 0) return std::nullopt;
+  if (rank == 0) return std::nullopt;
   std::vector<int> dims;
   for (int d = 0; d < rank; ++d) dims.push_back(d);
   std::swap(dims[static_cast<size_t>(ops::dim_attr(node, "dim0", rank))],

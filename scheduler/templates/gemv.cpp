@@ -226,17 +226,17 @@ class StreamedProduct : public ProductCandidate {
   // Lines of 128 bytes of 16-bit elements, k shared by as many workgroups as give every SM one,
   // and two units in flight where k is long enough.
   Config shared_default() const {
-    constexpr int64_t kLanes = 4, kWarps = 2, kMostWarpsK = 8;
+    constexpr int64_t kLanes = 4, kWarps = 2, kLeastWarpsK = 4, kMostWarpsK = 8;
     const int64_t k_unit = gemv_.m() <= 2 ? 8 : 4;
     const int64_t blocks =
         gemv_.plan.batch.fixed_size() * ceil_div(gemv_.n(), gemv_.vector * kLanes * kWarps);
     const int64_t shares = gemv_.plan.k.fixed_size() / (k_unit * (32 / kLanes));
     int64_t cluster = 1;
     while (2 * cluster <= gemv_.clusters && 2 * blocks * cluster < 3 * target().compute_units &&
-           2 * cluster <= shares)
+           2 * cluster * kLeastWarpsK <= shares)
       cluster *= 2;
     int64_t warps_k = 1;
-    while (2 * warps_k <= kMostWarpsK && 2 * warps_k * cluster <= shares) warps_k *= 2;
+    while (2 * warps_k <= kMostWarpsK && warps_k * cluster < shares) warps_k *= 2;
     const Config config{{"columns", gemv_.vector},
                         {"lanes_n", kLanes},
                         {"warps_n", kWarps},

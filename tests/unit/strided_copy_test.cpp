@@ -88,5 +88,15 @@ TEST(StridedCopy, ConstantsAreMovedByBits) {
   EXPECT_FALSE(ir::move_elements(graph));
 }
 
+// Values that nothing is moved from are left to the interpreter.
+TEST(StridedCopy, GeneratorsAreNotMoved) {
+  ir::Graph graph;
+  ir::Builder b(graph);
+  graph.outputs = {
+      b.op("iota", {},
+           {{"size", std::vector<ir::SymInt>{4}}, {"dim", int64_t{0}}, {"dtype", DType::i64}})};
+  EXPECT_FALSE(ir::move_elements(graph));
+}
+
 }  // namespace
 }  // namespace tcc
