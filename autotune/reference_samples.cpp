@@ -10,6 +10,7 @@
 #include "autotune/random_words.h"
 #include "autotune/sort_samples.h"
 #include "autotune/whole_op_samples.h"
+#include "ir/append.h"
 #include "ir/expr.h"
 #include "scheduler/inline.h"
 #include "support/checked.h"
@@ -88,6 +89,19 @@ std::vector<Index> chosen_elements(const Index& shape, uint64_t seed) {
         add(index);
       }
   while (static_cast<int64_t>(chosen.size()) < kSamples) add(anywhere());
+  return chosen;
+}
+
+// The same of those that a kernel stores; none where there are none.
+std::vector<Index> chosen_elements_of(const ir::Value& output, uint64_t seed) {
+  const bool appends = output.producer && ir::appends(*output.producer);
+  const ir::Value& stored = appends ? *ir::append_of(*output.producer).rows : output;
+  const Index shape = const_shape(stored);
+  if (*checked_product(shape) == 0) return {};
+  std::vector<Index> chosen = chosen_elements(shape, seed);
+  if (!appends) return chosen;
+  const ir::Append append = ir::append_of(*output.producer);
+  for (Index& index : chosen) index[static_cast<size_t>(append.dim)] += append.length.value();
   return chosen;
 }
 
@@ -210,9 +224,8 @@ ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& 
   if (has_whole_op(region)) whole.emplace(region, buffers);
   for (size_t k = 0; k < region.outputs.size(); ++k) {
     const ir::Value* output = region.outputs[k];
-    const Index shape = const_shape(*output);
-    if (*checked_product(shape) == 0) continue;
-    const std::vector<Index> chosen = chosen_elements(shape, job.seed + k);
+    const std::vector<Index> chosen = chosen_elements_of(*output, job.seed + k);
+    if (chosen.empty()) continue;
     BenchOutput type = job.outputs[k];
     const auto keep = [&](std::span<const Sample> samples) {
       std::vector<int64_t> elements;
@@ -242,8 +255,8 @@ ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& 
     for (const ir::Node* node : region.nodes)
       if (node->op->kind == ir::OpKind::scan) bind_scan(inliner, node);
     std::vector<SymInt> axes;
-    for (size_t d = 0; d < shape.size(); ++d)
-      axes.push_back(SymInt::axis("out" + std::to_string(d), shape[d]));
+    for (const SymInt& extent : output->shape())
+      axes.push_back(SymInt::axis("out" + std::to_string(axes.size()), extent));
     const Expr element = inliner.value_at(output, axes);
     const ExprProgram program(element, axes);
     result.rounded[k] = coarsest_rounding(region, element);

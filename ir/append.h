@@ -15,7 +15,7 @@ struct Append {
   int dim;
   SymInt length;
   SymInt added() const { return rows->shape()[static_cast<size_t>(dim)]; }
-  // What the state's dim must hold in the run.
+  // The rows that the state must have room for in the run.
   SymInt needed() const { return length + added(); }
 };
 

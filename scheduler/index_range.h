@@ -9,8 +9,8 @@ namespace tcc::sched {
 // exceed 32 bits.
 bool leaves_32_bits(const Kernel& kernel);
 
-// Returns whether the value, and each part of its sum, is known to be below 2^31 whatever the sizes.
-// The places that a device source gives its hooks are: it counts in 32 bits.
+// Returns whether the value, and each part of its sum, is known to be below 2^31 whatever the
+// sizes. The places that a device source gives its hooks are: it counts in 32 bits.
 bool fits_32_bits(const SymInt& value);
 
 // Returns how far `offset` moves with one step of `axis`: 0 when it does not depend on it, -1 when

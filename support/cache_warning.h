@@ -1,4 +1,4 @@
-// What is compiled cannot be kept: one warning, whichever cache finds it out.
+// One warning that compiled kernels cannot be kept, whichever cache finds it out.
 #pragma once
 
 #include <filesystem>

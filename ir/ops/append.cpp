@@ -26,7 +26,7 @@ std::vector<Type> infer(const InferContext& context) {
   return {state.type};
 }
 
-// Of the rows: no other element is stored.
+// An element of the rows: no other is stored.
 Expr element(ElementContext& context, std::span<const SymInt> index) {
   const Append append = append_of(context.node());
   std::vector<SymInt> at(index.begin(), index.end());

@@ -24,8 +24,8 @@ using Siblings = std::vector<Layer>;
 
 bool has_bias(const Node& node) { return node.inputs.size() > 2 && node.inputs[2]; }
 
-// What a product multiplies by, and its dim that holds the output columns. A matrix that a `matmul`
-// turns first is a `linear`'s.
+// The matrix that a product multiplies by, and its dim that holds the output columns. A matrix that
+// a `matmul` turns first is a `linear`'s.
 struct Weight {
   Value* value;
   int64_t column_dim;

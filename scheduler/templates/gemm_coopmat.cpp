@@ -220,7 +220,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
     const auto line = static_cast<double>(g.block_k * s.element);
     // Multiply-adds of 16-bit elements a cycle, of one unit.
     const double products = rate / 2 / units / target.clock();
-    // Of all slices, in a turn of the main loop.
+    // The cycles of all slices in a turn of the main loop.
     const auto slices = static_cast<double>(g.slices);
     const double multiplied = slices * kMultiplied * m * n * line / 2 / products;
     const double shared =

@@ -17,7 +17,7 @@
 namespace tcc::sched::template_pointwise {
 namespace {
 
-// What the region stores of an output: all of it, or the rows that are appended to a state.
+// The shape that the region stores of an output: all of it, or the rows that are appended to a state.
 ir::Shape stored_shape(const ir::Value* output) {
   return ir::appends(*output->producer) ? ir::append_of(*output->producer).rows->shape()
                                         : output->shape();

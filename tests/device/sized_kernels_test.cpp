@@ -59,6 +59,15 @@ constexpr const char* kLoops =
     "    count = (count + 1.0)\n"
     "  b1[thread*5+4] = count\n";
 
+// Divisions of numbers that are not known to fit into 32 bits.
+constexpr const char* kDivisions =
+    "kernel divisions size n grid (n+63)//64 workgroup 64\n"
+    "  b0: in f32[n+8]\n"
+    "  b1: out f32[n]\n"
+    "  if ([block*64+thread] < [n])\n"
+    "    b1[block*64+thread] = load(b0, "
+    "((block*64+thread)*40000)//40009+((block*64+thread)*70001)%7)\n";
+
 // y = the kernel on x.
 exec::Executable executable_of(const exec::StandaloneKernel& kernel, const exec::Target& target,
                                std::vector<SymInt> in, std::vector<SymInt> out) {
@@ -146,6 +155,18 @@ TEST_P(SizedKernelsTest, AReductionRunsOnAnySize) {
 }
 
 // The ends of vectors' lines are loops over what a division leaves.
+TEST_P(SizedKernelsTest, WideIndicesAreDivided) {
+  const SymInt n = SymInt::symbol("n");
+  const auto program = std::make_shared<const Program>(
+      device, executable_of(compile(kDivisions), device->target(), {n + 8}, {n}));
+  constexpr int64_t size = 1'000'003;
+  Context context(program, nullptr, {{"n", size}});
+  const Tensor x = counted({size + 8});
+  const Tensor y = context.run({&x, 1}).at(0);
+  for (int64_t i = 0; runs_kernels() && i < size; ++i)
+    ASSERT_EQ(y.get(i), static_cast<double>(i * 40000 / 40009 + i * 70001 % 7)) << i;
+}
+
 TEST_P(SizedKernelsTest, LoopsEndWhereTheirExpressionsSay) {
   const SymInt n = SymInt::symbol("n");
   const auto program = std::make_shared<const Program>(

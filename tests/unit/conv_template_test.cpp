@@ -119,7 +119,7 @@ TEST(ConvTemplate, TakesImagesThroughTheOutlineOfProducts) {
     const KernelSequence sequence = candidate.lower(config);
     verify(sequence, candidate.region());
     const Kernel& kernel = sequence.only();
-    EXPECT_EQ(kernel.source, "test_conv");
+    EXPECT_EQ(kernel.source, "gemm_sm90");
     ASSERT_EQ(kernel.maps.size(), 1u);
     const exec::TensorMap& map = kernel.maps[0];
     EXPECT_EQ(map.kind, exec::TensorMap::Kind::im2col);

@@ -725,4 +725,16 @@ TEST(DeviceMath, RandomNumbersOfAnElement) {
 }
 
 }  // namespace
+TEST(DeviceMath, IndicesAreDividedByParts) {
+  std::mt19937_64 random(3);
+  for (int draw = 0; draw < 200000; ++draw) {
+    const auto a = static_cast<int64_t>((random() >> 1) >> (random() % 63));
+    const auto b = static_cast<int64_t>(1 + (random() % 65535) / (1u << (random() % 16)));
+    ASSERT_EQ(fused::tcc_indexdiv_i64(a, b), a / b) << a << " " << b;
+    ASSERT_EQ(fused::tcc_indexmod_i64(a, b), a % b) << a << " " << b;
+  }
+  EXPECT_EQ(fused::tcc_indexdiv_i64(INT64_MAX, 65535), INT64_MAX / 65535);
+  EXPECT_EQ(fused::tcc_indexmod_i64(INT64_MAX, 65535), INT64_MAX % 65535);
+}
+
 }  // namespace tcc

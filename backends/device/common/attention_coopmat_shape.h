@@ -74,8 +74,8 @@ struct AttentionCoopmatSizes {
   Int rows = 0, keys = 0;          // of a subgroup
   Int columns = 0, columns_v = 0;  // depths as the tiles have them
   Int packs = 0, query_tiles = 0;
-  // Of rows of queries and keys, of values, of weights; of scores, of a unit's sums, and of results
-  // on their way to the epilogue.
+  // Distances of rows: queries and keys, values, weights; scores, a unit's sums, and results on
+  // their way to the epilogue.
   Int pitch_k = 0, pitch_v = 0, pitch_p = 0, pitch_s = 0, pitch_unit = 0, pitch_o = 0;
   // The tile of keys is the first, then come values, the subgroups' areas, and queries; those that
   // stay in registers pass through the place of the tiles.
