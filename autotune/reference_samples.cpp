@@ -94,14 +94,11 @@ std::vector<Index> chosen_elements(const Index& shape, uint64_t seed) {
 
 // The same of those that a kernel stores; none where there are none.
 std::vector<Index> chosen_elements_of(const ir::Value& output, uint64_t seed) {
-  const bool appends = output.producer && ir::appends(*output.producer);
-  const ir::Value& stored = appends ? *ir::append_of(*output.producer).rows : output;
-  const Index shape = const_shape(stored);
+  const Index shape = const_shape(ir::stored_part(output));
   if (*checked_product(shape) == 0) return {};
   std::vector<Index> chosen = chosen_elements(shape, seed);
-  if (!appends) return chosen;
-  const ir::Append append = ir::append_of(*output.producer);
-  for (Index& index : chosen) index[static_cast<size_t>(append.dim)] += append.length.value();
+  for (Index& index : chosen)
+    index = const_shape(ir::stored_index(output, {index.begin(), index.end()}));
   return chosen;
 }
 

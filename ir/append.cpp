@@ -14,10 +14,20 @@ Append append_of(const Node& node) {
   return {node.inputs[0], node.inputs[1], dim, ops::symint_attr(node, "length")};
 }
 
-int64_t usual_stored(const Value* value) {
-  const Node* node = value->producer;
-  return usual_numel(node && appends(*node) ? append_of(*node).rows : value);
+const Value& stored_part(const Value& value) {
+  const Node* node = value.producer;
+  return node && appends(*node) ? *append_of(*node).rows : value;
 }
+
+std::vector<SymInt> stored_index(const Value& value, std::vector<SymInt> index) {
+  if (!value.producer || !appends(*value.producer)) return index;
+  const Append append = append_of(*value.producer);
+  SymInt& row = index[static_cast<size_t>(append.dim)];
+  row = row + append.length;
+  return index;
+}
+
+int64_t usual_stored(const Value* value) { return usual_numel(&stored_part(*value)); }
 
 const Value* state_of_length(const Graph& graph, std::string_view dim) {
   for (const auto& node : graph.nodes()) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "ir/graph.h"
 
@@ -22,8 +23,12 @@ struct Append {
 bool appends(const Node& node);
 Append append_of(const Node& node);  // appends(node)
 
-// The elements of the value that kernels store, for estimates: the rows alone of what is appended
-// to a state.
+// The part of the value that kernels store: the rows of what is appended to a state, else the
+// value.
+const Value& stored_part(const Value& value);
+// Where an element of that part lies in the value.
+std::vector<SymInt> stored_index(const Value& value, std::vector<SymInt> index);
+// The elements of that part, for estimates.
 int64_t usual_stored(const Value* value);
 
 // The first state whose length is this dim; null: none.

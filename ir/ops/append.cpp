@@ -40,17 +40,11 @@ void reference(EvalContext& context) {
   context.outputs[0] = *context.inputs[0];
   const auto dim = static_cast<size_t>(append.dim);
   const RefTensor& rows = *context.inputs[1];
-  std::vector<int64_t> index(rows.shape.size(), 0);
-  for (int64_t from = 0; from < rows.numel(); ++from) {
-    int64_t rest = from, to = 0;
-    for (size_t d = rows.shape.size(); d-- > 0;) {
-      index[d] = rest % rows.shape[d];
-      rest /= rows.shape[d];
-    }
-    for (size_t d = 0; d < rows.shape.size(); ++d)
-      to = to * context.outputs[0].shape[d] + index[d] + (d == dim ? append.length.value() : 0);
-    copy_element(rows, from, context.outputs[0], to);
-  }
+  for_each_index(rows.shape, [&](std::span<const int64_t> index, int64_t from) {
+    std::vector<int64_t> at(index.begin(), index.end());
+    at[dim] += append.length.value();
+    copy_element(rows, from, context.outputs[0], offset_of(at, context.outputs[0].shape));
+  });
 }
 
 }  // namespace

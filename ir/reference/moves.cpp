@@ -6,16 +6,13 @@
 
 #include "ir/op.h"
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_index_loop.h"
 #include "support/strided_copy.h"
 
 namespace tcc::ir {
 namespace {
 
-std::vector<int64_t> strides_of(const std::vector<int64_t>& shape) {
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
-  return strides;
-}
+using ops::strides_of;
 
 // The operand's dim that each dim of the result is.
 std::optional<std::vector<int>> permutation(const Node& node) {

@@ -200,13 +200,15 @@ class StreamedProduct : public ProductCandidate {
   }
 
   Config make_default_config() const override {
-    const Config config = gemv_.clusters > 1 ? shared_default() : unshared_default();
-    if (config.values().empty() || !own_space().violation(config).empty()) return first_legal();
-    return config;
+    if (gemv_.clusters > 1)
+      if (Config config = shared_default(); own_space().violation(config).empty()) return config;
+    if (Config config = unshared_default(); !config.values().empty()) return config;
+    return first_legal();
   }
 
   // Many threads with few columns each keep the most loads in flight; more rows share what is
   // loaded over more columns.
+  // Nothing where none of these is legal.
   Config unshared_default() const {
     const bool major_k = gemv_.b.major_k;
     const int64_t m = gemv_.m();
@@ -237,14 +239,13 @@ class StreamedProduct : public ProductCandidate {
       cluster *= 2;
     int64_t warps_k = 1;
     while (2 * warps_k <= kMostWarpsK && warps_k * cluster < shares) warps_k *= 2;
-    const Config config{{"columns", gemv_.vector},
-                        {"lanes_n", kLanes},
-                        {"warps_n", kWarps},
-                        {"warps_k", warps_k},
-                        {"k_unit", k_unit},
-                        {"cluster", cluster},
-                        {"unroll", shares >= 2 * warps_k * cluster ? 2 : 1}};
-    return own_space().violation(config).empty() ? config : unshared_default();
+    return {{"columns", gemv_.vector},
+            {"lanes_n", kLanes},
+            {"warps_n", kWarps},
+            {"warps_k", warps_k},
+            {"k_unit", k_unit},
+            {"cluster", cluster},
+            {"unroll", shares >= 2 * warps_k * cluster ? 2 : 1}};
   }
 
   Config first_legal() const {

@@ -17,23 +17,8 @@
 namespace tcc::sched::template_pointwise {
 namespace {
 
-// The shape that the region stores of an output: all of it, or the rows that are appended to a state.
-ir::Shape stored_shape(const ir::Value* output) {
-  return ir::appends(*output->producer) ? ir::append_of(*output->producer).rows->shape()
-                                        : output->shape();
-}
-
-// The place in the output of an element of what is stored.
-std::vector<SymInt> stored_index(const ir::Value* output, std::vector<SymInt> index) {
-  if (!ir::appends(*output->producer)) return index;
-  const ir::Append append = ir::append_of(*output->producer);
-  SymInt& row = index[static_cast<size_t>(append.dim)];
-  row = row + append.length;
-  return index;
-}
-
 SymInt output_elements(const Region& region) {
-  return ir::product(stored_shape(region.outputs[0]));
+  return ir::product(ir::stored_part(*region.outputs[0]).shape());
 }
 
 // How the first output lies in memory: lines of neighbouring elements. One line where it is dense.
@@ -41,7 +26,7 @@ struct Lines {
   SymInt count = 1, length = 1;
   explicit Lines(const Region& region) {
     const ir::Value* output = region.outputs[0];
-    const ir::Shape shape = stored_shape(output);
+    const ir::Shape& shape = ir::stored_part(*output).shape();
     const Layout& layout = region.layout(output);
     const std::vector<int> order = layout.order();
     for (size_t i = order.size(); i-- > 0;) {
@@ -59,7 +44,7 @@ struct Neighbours {
   int64_t inner = 0;  // elements of the innermost dim; 0: the vectors are no neighbours
   Neighbours(const Region& region, int64_t vector, int64_t count) {
     const ir::Value* output = region.outputs[0];
-    const ir::Shape shape = stored_shape(output);
+    const ir::Shape& shape = ir::stored_part(*output).shape();
     const std::vector<int> order = region.layout(output).order();
     const bool is_dense = Lines(region).count.is(1);
     if (!is_dense || order.size() < 2 || !open_dims(region).empty()) return;
@@ -301,13 +286,13 @@ class Elements : public Candidate {
   // Element `linear` in the memory order of the first output.
   static std::vector<Sink> sinks(const Region& region, Inliner& inliner, const SymInt& linear) {
     std::vector<Sink> sinks;
-    const ir::Shape order_of = stored_shape(region.outputs[0]);
+    const ir::Shape& order_of = ir::stored_part(*region.outputs[0]).shape();
     const Layout& first = region.layout(region.outputs[0]);
     for (const ir::Value* output : region.outputs) {
-      const ir::Shape shape = stored_shape(output);
+      const ir::Shape& shape = ir::stored_part(*output).shape();
       std::vector<SymInt> index = shape == order_of ? memory_order_index(linear, shape, first)
                                                     : ir::delinearize(linear, shape);
-      index = stored_index(output, std::move(index));
+      index = ir::stored_index(*output, std::move(index));
       Sink sink;
       sink.buffer = region.slot_of_output(output);
       sink.offset = region.layout(output).offset(index);
@@ -336,7 +321,7 @@ class Pointwise : public Template {
         return Refusal{"a function of the host's computes it", true};
     }
     for (const ir::Value* output : region.outputs)
-      if (const SymInt elements = ir::product(stored_shape(output));
+      if (const SymInt elements = ir::product(ir::stored_part(*output).shape());
           !(elements == output_elements(region)))
         return Refusal{
             str("outputs of ", output_elements(region), " and of ", elements, " elements")};
