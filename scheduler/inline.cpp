@@ -62,6 +62,8 @@ Expr Inliner::value_at(const ir::Value* value, std::span<const SymInt> index) {
   if (auto bound = bound_.find(value); bound != bound_.end()) {
     result = bound->second(index);
     if (!result) {
+      TCC_CHECK(lacking_ == Lacking::is_noted, "an element of ", value->name,
+                " is asked for that the kernel has not computed at that place");
       if (!asked_elsewhere_) asked_elsewhere_ = value;
       result = zero_of(compute_dtype(value->dtype()));
     }

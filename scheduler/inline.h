@@ -19,7 +19,11 @@ inline Expr zero_of(DType dtype) {
 
 class Inliner {
  public:
-  explicit Inliner(const Region& region) : region_(region) {}
+  // What becomes of an element that a binding lacks: noted for asked_elsewhere(), by those who find
+  // out whether a region can be computed, or an InternalError, for those who compute it.
+  enum class Lacking { is_an_error, is_noted };
+  explicit Inliner(const Region& region, Lacking lacking = Lacking::is_an_error)
+      : region_(region), lacking_(lacking) {}
 
   // Returns the element of `value` at `index`, in compute_dtype of its dtype. Producers in the
   // region are inlined (reductions and contractions that are not bound become serial loops), inputs
@@ -31,9 +35,8 @@ class Inliner {
   using Element = std::function<Expr(std::span<const SymInt> index)>;
   void bind(const ir::Value* value, Element element);
 
-  // Returns the first value whose binding lacked an element that was asked for, or null. Callers
-  // that bind values must check it after inlining: where it is not null, the expressions are not
-  // valid.
+  // Returns the first value whose binding lacked an element that was asked for, or null. Where it
+  // is not null, the expressions are not valid.
   const ir::Value* asked_elsewhere() const { return asked_elsewhere_; }
 
   // Makes an axis for a reduction within an expression.
@@ -46,6 +49,7 @@ class Inliner {
   Expr inline_contraction(const ir::Node* node, std::span<const SymInt> index);
 
   const Region& region_;
+  Lacking lacking_;
   std::map<const ir::Value*, Element> bound_;
   struct Place {
     const ir::Value* value;

@@ -114,7 +114,7 @@ class Reader {
   // Inlines scores, q, k and v with one axis for each of `digits`, which split the kept dims.
   // Returns a reason why that is not possible.
   std::string read(const std::vector<std::vector<SymInt>>& digits) {
-    inliner_.emplace(region_);
+    inliner_.emplace(region_, Inliner::Lacking::is_noted);
     axes_.clear();
     kept_.clear();
     for (const std::vector<SymInt>& extents : digits) {

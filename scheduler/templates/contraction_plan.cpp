@@ -309,7 +309,7 @@ ContractionPlan::Operand operand_of(const Region& region, const ContractionPlan&
 
 // Every output's element is made of the product's element of the same place.
 bool epilogue_is_own(const Region& region, const ContractionPlan& plan) {
-  Inliner inliner(region);
+  Inliner inliner(region, Inliner::Lacking::is_noted);
   stored_elements(inliner, region, plan, ir::read(ir::new_variable("acc", plan.accumulator)),
                   SymInt::axis("batch", plan.batch.size()), SymInt::axis("row", plan.m.size()),
                   SymInt::axis("col", plan.n.size()));

@@ -584,7 +584,9 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     const SymInt y = bounded("y", thread.y + row, plan_.y.out),
                  x = bounded("x", thread.x + i, plan_.x.out);
     const std::vector<SymInt> at = {thread.image, thread.channel + lane, y, x};
-    append(body, vectorize(results_at(at, ir::element(sums, i * tile.vector + lane)), lane));
+    const std::vector<Sink> results = results_at(at, ir::element(sums, i * tile.vector + lane));
+    TCC_CHECK(!results.empty(), "a result needs other elements of the convolution than its own");
+    append(body, vectorize(results, lane));
     append(block, each(i, guarded(inside, std::move(body))));
   }
 
@@ -594,7 +596,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
   std::vector<Sink> results_at(const std::vector<SymInt>& at, const Expr& sum) const {
     const Region& region = this->region();
     const ir::Value* result = plan_.node->outputs[0];
-    Inliner inliner(region);
+    Inliner inliner(region, Inliner::Lacking::is_noted);
     inliner.bind(result, [&](std::span<const SymInt> index) -> Expr {
       for (size_t d = 0; d < at.size(); ++d)
         if (!(index[d] == at[d])) return nullptr;

@@ -263,7 +263,7 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
   }
   // Every expression must be about its own row.
   SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.columns);
-  Inliner inliner(region);
+  Inliner inliner(region, Inliner::Lacking::is_noted);
   bind_reductions(inliner, plan, row);
   std::vector<Expr> elements;
   for (const auto& reduction : plan.reductions)

@@ -70,11 +70,10 @@ class ScanLowering {
     in_parts_ = outer > 1;
     const SymInt part = SymInt::axis("part_of", outer), in_part = SymInt::axis("tile", inner);
     const SymInt tile = part * inner + in_part;
-    // Only where tiles cover the line exactly is every thread's first element in it.
-    const int64_t covered = outer * inner * tile_;
-    first_ = SymInt::axis("first", covered);
+    // Only where tiles cover the line exactly is every thread's run of items in it.
+    run_ = SymInt::axis("run", outer * inner * row_threads_);
     Block body;
-    if (!first_.is_const()) body.push_back(let_index(first_, tile * tile_ + lane * items_));
+    if (!run_.is_const()) body.push_back(let_index(run_, tile * row_threads_ + lane));
     append(body, of_tile());
     Stmt walk = loop(in_part, std::move(body));
     if (!in_parts_) {
@@ -92,17 +91,23 @@ class ScanLowering {
   Expr join(const Expr& a, const Expr& b) const { return combine_values(kind_, a, b); }
   Expr scanned(const SymInt& item) const { return ir::element(scanned_, item); }
 
-  // The place in the line of the thread's element that is `item`-th in memory.
-  SymInt position(const SymInt& item) const {
-    return plan_.reverse ? plan_.length - items_ - first_ + item : first_ + item;
+  // The place in the line of the element of a run that is `item`-th in memory.
+  SymInt position(const SymInt& run, const SymInt& item) const {
+    return plan_.reverse ? plan_.length - items_ - run * items_ + item : run * items_ + item;
   }
-  // Vectors are in the line or not, as a whole.
+  // Runs are in the line or not, as a whole.
   bool whole() const { return plan_.length % items_ == 0; }
-  Expr has_vector() const { return ir::index_less(first_, plan_.length); }
-  SymInt in_line(const SymInt& position) const {
-    return ir::max(ir::min(position, plan_.length - 1), 0);
-  }
+  Expr has_run() const { return ir::index_less(run_, plan_.length / items_); }
   Expr is_in_line(const SymInt& position) const { return ir::in_range(position, 0, plan_.length); }
+
+  // Returns an axis of `extent` that `block` gives the value of `index`, which is below it where
+  // the block runs: what is inlined at the axis knows that, as the plan does.
+  static SymInt bounded(const char* hint, const SymInt& index, int64_t extent, Block& block) {
+    if (index.range().lo >= 0 && index.range().hi < extent) return index;
+    const SymInt axis = SymInt::axis(hint, extent);
+    if (!axis.is_const()) block.push_back(let_index(axis, index));
+    return axis;
+  }
 
   Block of_tile() {
     Block block = {array(scanned_, items_)};
@@ -135,18 +140,21 @@ class ScanLowering {
   Block load_items() {
     const Block none = {loop(item_, {set_element(scanned_, item_, nothing())}, true)};
     if (!whole()) {
-      const SymInt at = position(item_);
+      const SymInt at = position(run_, item_);
+      const SymInt in_line = ir::max(ir::min(at, plan_.length - 1), 0);
       return {loop(item_,
                    {set_element(scanned_, item_,
-                                ir::select(is_in_line(at), operand_at(in_line(at)), nothing()))},
+                                ir::select(is_in_line(at), operand_at(in_line), nothing()))},
                    true)};
     }
-    Block loads = vectorize_values({operand_at(position(item_))}, item_,
+    Block loads;
+    const SymInt run = bounded("inside", run_, plan_.length / items_, loads);
+    append(loads, vectorize_values({operand_at(position(run, item_))}, item_,
                                    [&](const std::vector<Expr>& values) -> Block {
                                      return {set_element(scanned_, item_, values[0])};
-                                   });
-    if (ir::is_true(has_vector())) return loads;
-    return {branch(has_vector(), std::move(loads), none)};
+                                   }));
+    if (ir::is_true(has_run())) return loads;
+    return {branch(has_run(), std::move(loads), none)};
   }
 
   std::vector<Sink> sinks(const SymInt& at) {
@@ -167,11 +175,14 @@ class ScanLowering {
     std::vector<Expr> conditions = {ir::index_less(raw_line_, plan_.lines)};
     Block stores;
     if (whole()) {
-      conditions.push_back(has_vector());
-      stores = vectorize(sinks(position(item_)), item_);
+      conditions.push_back(has_run());
+      const SymInt run = bounded("inside", run_, plan_.length / items_, stores);
+      append(stores, vectorize(sinks(position(run, item_)), item_));
     } else {
-      const SymInt at = position(item_);
-      Block one = vectorize(sinks(in_line(at)), 0);
+      const SymInt at = position(run_, item_);
+      Block one;
+      const SymInt place = bounded("place", at, plan_.length, one);
+      append(one, vectorize(sinks(place), 0));
       stores = {loop(item_, {branch(is_in_line(at), std::move(one))}, true)};
     }
     const Expr inside = ir::all_of(conditions);
@@ -188,7 +199,7 @@ class ScanLowering {
   // Running sums: of the line, of a part of it, and those of scan_lanes.
   Variable carry_, part_, own_, prefix_, total_;
   Variable scanned_;
-  SymInt item_, line_, raw_line_, first_;  // first_: the thread's first element of the tile
+  SymInt item_, line_, raw_line_, run_;  // run_: the thread's run of items
 };
 
 }  // namespace

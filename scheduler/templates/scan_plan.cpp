@@ -52,7 +52,7 @@ OrRefusal<ScanPlan> plan_scan(const Region& region) {
   const SymInt line = SymInt::axis("line", plan.lines),
                position = SymInt::axis("position", plan.length);
   const std::vector<SymInt> index = plan.index_of(line, position);
-  Inliner inliner(region);
+  Inliner inliner(region, Inliner::Lacking::is_noted);
   bind_scan(inliner, plan, index, ir::read(ir::new_variable("scanned", plan.dtype)));
   for (const auto& output : plan.outputs) inliner.value_at(output.stored.base, index);
   if (inliner.asked_elsewhere())

@@ -65,6 +65,29 @@ TEST_P(Scans, GoInAnyDirection) {
       }
 }
 
+// A window that covers no other element than the scan's own is part of the scan's kernel, whose
+// last threads and tiles reach past the line.
+TEST_P(Scans, AreReadByWindowsOfOneElement) {
+  for (const int64_t n : {3, 6, 12, 301})
+    for (const int64_t items : {2, 4})
+      for (const bool reverse : {false, true}) {
+        ir::Graph graph;
+        ir::Value* x = graph.add_input("x", {DType::f32, {2, 3, 1, n}});
+        ir::Builder b(graph);
+        ir::Value* summed = b.op("cumsum", {x}, {{"dim", int64_t{3}}, {"reverse", reverse}});
+        graph.outputs = {b.op("avg_pool2d", {summed},
+                              {{"kernel_size", ir::ints({3, 1})},
+                               {"stride", ir::ints({1, 1})},
+                               {"padding", ir::ints({1, 0})}})};
+        graph.output_names = {"y"};
+        const sched::FixedConfig config({{"row_threads", 2}, {"rows", 32}, {"items", items}});
+        backends::CompileOptions options;
+        options.configs = &config;
+        EXPECT_EQ(difference(graph, GetParam(), draw_inputs(graph, {}), options), "")
+            << n << " by " << items << (reverse ? " reverse" : "");
+      }
+}
+
 TEST_P(Scans, DoNotDependOnTheConfig) {
   for (const int64_t n : {96, 1001})
     for (const int64_t row_threads : {1, 4, 128})

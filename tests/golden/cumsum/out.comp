@@ -11,6 +11,9 @@ layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly b
 layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Out_f32 {
   f32 v[];
 };
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Words4 {
+  uvec4 v[];
+};
 layout(push_constant) uniform Arguments {
   In_f32 b0;
   Out_f32 b1;
@@ -25,14 +28,16 @@ void main() {
   i32 line = block;
   f32 carry = 0.0f;
   {
-    i32 first = lane * 4;
+    i32 run = lane;
     f32 scanned[4];
-    if (first < 300) {
+    if (run < 75) {
+      i32 inside = run;
       f32 x[4];
-      x[0] = b0.v[first + line * 300];
-      x[1] = b0.v[first + line * 300 + 1];
-      x[2] = b0.v[first + line * 300 + 2];
-      x[3] = b0.v[first + line * 300 + 3];
+      uvec4 w = Words4(b0).v[inside + line * 75];
+      x[0] = tcc_bits_f32(w.x);
+      x[1] = tcc_bits_f32(w.y);
+      x[2] = tcc_bits_f32(w.z);
+      x[3] = tcc_bits_f32(w.w);
       [[unroll]]
       for (i32 item = 0; item < 4; ++item) {
         scanned[item] = x[item];
@@ -91,16 +96,14 @@ void main() {
     prefix = prefix + before;
     barrier();
     prefix = carry + prefix;
-    if (first < 300) {
+    if (run < 75) {
+      i32 inside1 = run;
       f32 y[4];
       [[unroll]]
       for (i32 item = 0; item < 4; ++item) {
         y[item] = prefix + scanned[item];
       }
-      b1.v[first + line * 300] = y[0];
-      b1.v[first + line * 300 + 1] = y[1];
-      b1.v[first + line * 300 + 2] = y[2];
-      b1.v[first + line * 300 + 3] = y[3];
+      Words4(b1).v[inside1 + line * 75] = uvec4(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]), tcc_f32_bits(y[2]), tcc_f32_bits(y[3]));
     }
     carry = carry + total;
   }

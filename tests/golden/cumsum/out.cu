@@ -11,14 +11,16 @@ extern "C" __global__ void __launch_bounds__(128) cumsum_kernel(const f32* __res
   i32 line = block;
   f32 carry = 0.0f;
   {
-    i32 first = lane * 4;
+    i32 run = lane;
     f32 scanned[4];
-    if (first < 300) {
+    if (run < 75) {
+      i32 inside = run;
       f32 x[4];
-      x[0] = b0[first + line * 300];
-      x[1] = b0[first + line * 300 + 1];
-      x[2] = b0[first + line * 300 + 2];
-      x[3] = b0[first + line * 300 + 3];
+      uint4 w = ((const uint4*)b0)[inside + line * 75];
+      x[0] = tcc_bits_f32(w.x);
+      x[1] = tcc_bits_f32(w.y);
+      x[2] = tcc_bits_f32(w.z);
+      x[3] = tcc_bits_f32(w.w);
       #pragma unroll
       for (i32 item = 0; item < 4; ++item) {
         scanned[item] = x[item];
@@ -77,16 +79,14 @@ extern "C" __global__ void __launch_bounds__(128) cumsum_kernel(const f32* __res
     prefix = prefix + before;
     __syncthreads();
     prefix = carry + prefix;
-    if (first < 300) {
+    if (run < 75) {
+      i32 inside1 = run;
       f32 y[4];
       #pragma unroll
       for (i32 item = 0; item < 4; ++item) {
         y[item] = prefix + scanned[item];
       }
-      b1[first + line * 300] = y[0];
-      b1[first + line * 300 + 1] = y[1];
-      b1[first + line * 300 + 2] = y[2];
-      b1[first + line * 300 + 3] = y[3];
+      ((uint4*)b1)[inside1 + line * 75] = make_uint4(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]), tcc_f32_bits(y[2]), tcc_f32_bits(y[3]));
     }
     carry = carry + total;
   }
