@@ -29,6 +29,8 @@ add_compile_definitions(TCC_VERSION="${PROJECT_VERSION}")
 if(TCC_SANITIZE)
   add_compile_options(-fsanitize=${TCC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${TCC_SANITIZE})
+  # GCC takes what a sanitizer adds for reads of variables that were not set.
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
   # Code may ask for this: function multiversioning resolves before the sanitizers' runtime starts.
   add_compile_definitions(TCC_SANITIZE=1)
 endif()
