@@ -90,11 +90,12 @@ Alone stand_alone(const Folding& folding, bool as_scalars) {
   return alone;
 }
 
-// Gives what the op makes of scalars, if it takes them.
+// Gives what the op makes of scalars, if it takes them; what it makes of nothing has a shape of its
+// own, and elements that are equal.
 std::optional<double> of_scalars(const Folding& folding) {
   try {
     Alone alone = stand_alone(folding, true);
-    if (alone.node->outputs[0]->rank() != 0) return std::nullopt;
+    if (alone.node->outputs[0]->rank() != 0 && !folding.operands.empty()) return std::nullopt;
     alone.graph.outputs = alone.node->outputs;
     return element_of(interpret(alone.graph, alone.inputs, RefMode::ideal).front());
   } catch (const Error&) {
@@ -108,7 +109,7 @@ bool fits_i64(double value) { return value >= -0x1p63 && value < 0x1p63; }
 
 std::optional<double> ideal_splat(const Folding& folding) {
   const OpDef& op = *folding.op;
-  if (folding.results.size() != 1 || folding.operands.empty() || !op.element) return std::nullopt;
+  if (folding.results.size() != 1 || !op.element) return std::nullopt;
   for (const SymInt& dim : folding.results[0].shape)
     if (dim.is(0)) return std::nullopt;
   for (const Folding::Operand& operand : folding.operands) {

@@ -244,7 +244,11 @@ TEST(FoldConstants, KnowsSplats) {
     %i = cast(%t) {dtype = i32}
     %c = cumsum(%half) {dim = 0}
     %s = add(%w, %half)
-    return %e, %t, %i, %c, %s
+    %f = full() {size = [1], fill_value = 0.3, dtype = f16}
+    %g = full() {size = [2, 3], fill_value = 7, dtype = i32}
+    %h = neg(%g)
+    %n = iota() {size = [2]}
+    return %e, %t, %i, %c, %s, %f, %h, %n
   })");
   fold_constants(graph);
   EXPECT_TRUE(graph.nodes().empty());
@@ -254,6 +258,9 @@ TEST(FoldConstants, KnowsSplats) {
   EXPECT_EQ(splat(2), 1);
   EXPECT_FALSE(splat(3));
   EXPECT_FALSE(splat(4));
+  EXPECT_EQ(splat(5), round_to(DType::f16, 0.3));
+  EXPECT_EQ(splat(6), -7);
+  EXPECT_FALSE(splat(7));
   EXPECT_EQ(graph.outputs[3]->data->load()->get(64 * 63), 32);
   EXPECT_EQ(graph.outputs[4]->data->load()->get(5), 0.5);
 }
