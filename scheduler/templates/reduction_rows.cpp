@@ -32,10 +32,12 @@ ReductionRows::ReductionRows(const Region& region, const ReductionPlan& plan, co
   row_group_ = SymInt::axis(wide_rows_ ? "rows" : "row", row_groups_);
   row_ = wide_rows_ ? row_group_ * width_ + v_ : row_group_;
   groups_ = wide_rows_ ? plan.columns : floordiv(plan.columns, width_);
-  group_ = SymInt::axis("group", ir::max(groups_, 1));
+  // An axis of a number is not 0; one that comes at run time may be, and its loop does nothing.
+  const auto counted = [](const SymInt& size) { return size.is(0) ? SymInt(1) : size; };
+  group_ = SymInt::axis("group", counted(groups_));
   col_ = plan.column(wide_rows_ ? group_ : group_ * width_ + v_);
   iterations_ = ir::ceildiv(cached_ ? SymInt(groups_.range().hi) : groups_, row_threads_);
-  iteration_ = SymInt::axis("e", ir::max(iterations_, 1));
+  iteration_ = SymInt::axis("e", counted(iterations_));
   for (const auto& reduction : plan.reductions) {
     const Variable& result = reduction.result;
     const DType of_input = compute_dtype(reduction.node->inputs[0]->dtype());

@@ -10,6 +10,7 @@
 #include "runtime/program.h"
 #include "tests/device/conformance.h"
 #include "tests/expect_error.h"
+#include "tests/random_configs.h"
 
 namespace tcc::runtime {
 namespace {
@@ -18,11 +19,13 @@ constexpr int64_t kSizes[] = {0, 1, 2, 3, 17, 64, 257};
 
 class OpenDimsTest : public DeviceTest {
  protected:
-  void compile(const std::string& body, bool fuse = true) {
+  void compile(const std::string& body, bool fuse = true,
+               const sched::ConfigSource* configs = nullptr) {
     graph = parse_yaml_graph("tcc: 1\ndims: {B: 16}\n" + body, "graph.yaml", ".");
     backends::CompileOptions options;
     options.open_dims = {{"B", {}}};
     options.fuse = fuse;
+    options.configs = configs;
     options.validate = true;
     program = std::make_shared<const Program>(device,
                                               backends::compile(graph, device->target(), options));
@@ -104,6 +107,19 @@ TEST_P(OpenDimsTest, OpenRowsAreReduced) {
       "  - {out: q, op: softmax, in: [y], dim: 1}\n"
       "outputs: [p, s, c, a, q]\n");
   expect_right();
+}
+
+// By whatever config: rows of no elements store none.
+TEST_P(OpenDimsTest, OpenRowsAreReducedByOneThreadOrMany) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    const test::RandomConfigs configs(seed, {{"keep", 0}, {"row_threads", seed % 2 ? 1 : 32}});
+    compile(
+        "inputs: {x: {dtype: f32, shape: [6, B]}}\n"
+        "nodes: [{out: p, op: softmax, in: [x], dim: 1}]\n"
+        "outputs: [p]\n",
+        true, &configs);
+    expect_right();
+  }
 }
 
 TEST_P(OpenDimsTest, OpenRowsHaveStatistics) {
