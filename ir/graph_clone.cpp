@@ -208,6 +208,20 @@ Graph Graph::bind(const Bindings& bindings, const std::set<std::string, std::les
   return bind_dims(*this, bindings, ranges);
 }
 
+namespace {
+
+// The size that estimates take, where the range has an end. A state that grows passes through all
+// of its lengths: their mean.
+std::optional<int64_t> usual_size(const Graph& graph, const std::string& symbol,
+                                  const SizeRange& range) {
+  const std::optional<int64_t> usual = range.usual();
+  if (!usual || !state_of_length(graph, symbol)) return usual;
+  const int64_t mean = (range.least + range.most) / 2 / range.multiple * range.multiple;
+  return std::max(range.least, mean);
+}
+
+}  // namespace
+
 Numbers usual_sizes(const Graph& graph, const Numbers& given, const SizeRanges& open) {
   Numbers numbers = all_bindings(graph, given);
   for (const auto& [symbol, range] : open) {
@@ -218,7 +232,8 @@ Numbers usual_sizes(const Graph& graph, const Numbers& given, const SizeRanges& 
       fail_input("graph '", graph.name, "' has no dim '", symbol, "'", did_you_mean(symbol, known));
     }
     int64_t& usual = found->second;
-    if (const auto of_range = range.usual(); of_range && !given.contains(symbol)) usual = *of_range;
+    if (const auto of_range = usual_size(graph, symbol, range); of_range && !given.contains(symbol))
+      usual = *of_range;
     if (const std::string reason = range.why_not(usual); !reason.empty())
       fail_input("dim ", symbol, " = ", usual, " ", reason, " (", symbol, " = ", range.to_string(),
                  ")");

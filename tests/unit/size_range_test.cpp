@@ -167,6 +167,17 @@ TEST(SizeRange, GraphsAreBound) {
   EXPECT_EQ(to_string(bound.outputs[0]->type), "f32[B, 6, 3]");
   EXPECT_EQ(bound.outputs[0]->shape()[0].usual(), 8);
   EXPECT_EQ(bind_dims(graph, {{"B", 3}}, {{"B", {1, 64, 1}}}).outputs[0]->shape()[0].usual(), 3);
+  // A state that grows has each of its lengths once.
+  const Graph growing = parse_yaml_graph(
+      "tcc: 1\nname: g\ndims: {P: 1}\ninputs: {x: {dtype: f32, shape: [1, 4]}}\n"
+      "states: {s: {dtype: f32, shape: [P + 1, 4]}}\n"
+      "nodes:\n  - {out: all, op: append, in: [s, x], dim: 0, length: P}\n"
+      "  - {out: now, op: slice, in: [all], dim: 0, start: 0, end: P + 1}\n"
+      "  - {out: y, op: exp, in: [now]}\noutputs: [y]\n",
+      "g.yaml", ".");
+  EXPECT_EQ(usual_sizes(growing, {}, {{"P", {0, 4095, 1}}}).at("P"), 2047);
+  EXPECT_EQ(usual_sizes(growing, {}, {{"P", {8, 4096, 8}}}).at("P"), 2048);
+  EXPECT_EQ(usual_sizes(growing, {{"P", 5}}, {{"P", {0, 4095, 1}}}).at("P"), 5);
   EXPECT_EQ(to_string(bind_dims(graph, {}, {{"S", {4, 64, 4}}}).outputs[0]->type),
             "f32[4, S_by_4*4, 3]");
   EXPECT_ERROR(bind_dims(graph, {{"B", 65}}, {{"B", {1, 64, 1}}}),
