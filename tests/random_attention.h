@@ -1,6 +1,8 @@
-// Random graphs of attention: sizes, types, masks, packed sequences, pages, dropout.
+// Random graphs of attention: sizes, types, masks, packed sequences, pages, dropout; sizes that
+// come at run time.
 #pragma once
 
+#include <map>
 #include <random>
 #include <string>
 
@@ -13,6 +15,12 @@ class AttentionDraw {
  public:
   explicit AttentionDraw(uint64_t seed) : name_(str("seed_", seed)), random_(seed) {}
 
+  // Some of the batch B, the queries Q and the keys K are open.
+  AttentionCase draw_open(const std::string& dtype = "") {
+    is_open_ = true;
+    return draw(dtype);
+  }
+
   // It has any type, unless one is given.
   AttentionCase draw(const std::string& dtype = "") {
     dtype_ = one_of({"f32", "f16", "bf16"});
@@ -20,6 +28,7 @@ class AttentionDraw {
     const int64_t kind = number(0, 5);
     AttentionCase drawn = kind == 0 ? packed() : kind == 1 ? paged() : batched();
     drawn.name = name_;
+    drawn.dims = dims_;
     return drawn;
   }
 
@@ -51,6 +60,15 @@ class AttentionDraw {
     s.depth = number(1, 72);
     s.depth_v = chance(50) ? s.depth : number(1, 72);
     if (chance(60)) s.depth = ceil_to_8(s.depth), s.depth_v = ceil_to_8(s.depth_v);
+    if (!is_open_) return s;
+    const int64_t which = number(1, 7);
+    const auto leave_open = [&](Extent& size, const char* symbol) {
+      size.symbol = symbol;
+      dims_ += str(dims_.empty() ? "" : ", ", symbol, ": ", size.number);
+    };
+    if (which & 1) leave_open(s.keys, "K");
+    if (which & 2) leave_open(s.queries, "Q");
+    if (which & 4) leave_open(s.batch, "B");
     return s;
   }
   static int64_t ceil_to_8(int64_t n) { return (n + 7) / 8 * 8; }
@@ -71,8 +89,8 @@ class AttentionDraw {
       return node(one_of({"logical_and", "logical_and", "logical_or"}), a,
                   condition(s, deep - 1, inputs, nodes));
     }
-    const auto tensor = [&](const std::string& dtype, const std::string& range, int64_t b,
-                            int64_t h, int64_t q, int64_t k) {
+    const auto tensor = [&](const std::string& dtype, const std::string& range, const Extent& b,
+                            int64_t h, const Extent& q, const Extent& k) {
       inputs += input(made + "x", dtype, range, b, h, q, k);
       return made + "x";
     };
@@ -82,7 +100,8 @@ class AttentionDraw {
     };
     const std::string compare = one_of({"lt", "le", "gt", "ge", "eq"});
     const std::string order = one_of({"lt", "le", "gt", "ge"});
-    const int64_t of_batch = chance(60) ? s.batch : 1, of_heads = chance(30) ? s.heads : 1;
+    const Extent of_batch = chance(60) ? s.batch : Extent(1);
+    const int64_t of_heads = chance(30) ? s.heads : 1;
     const std::string far = str("-4, ", s.keys + 4);
     switch (number(0, 5)) {
       case 0: return node(order, "j", shifted("i"));
@@ -91,8 +110,8 @@ class AttentionDraw {
       case 3: return node(compare, "j", tensor("i32", far, of_batch, of_heads, s.queries, 1));
       case 4: return node("le", "j", shifted(tensor("i32", far, of_batch, 1, s.queries, 1)));
       default:
-        return tensor("bool", "", of_batch, of_heads, chance(50) ? 1 : s.queries,
-                      chance(50) ? 1 : s.keys);
+        return tensor("bool", "", of_batch, of_heads, chance(50) ? Extent(1) : s.queries,
+                      chance(50) ? Extent(1) : s.keys);
     }
   }
 
@@ -133,7 +152,7 @@ class AttentionDraw {
     const AttentionSizes s = sizes();
     const int64_t sequences = number(1, 6);
     const bool apart = chance(50);
-    const int64_t keys = apart ? s.keys : s.queries;
+    const Extent keys = apart ? s.keys : s.queries;
     std::string inputs = input("q", dtype_, "", s.queries, s.heads, s.depth) +
                          input("k", dtype_, "", keys, s.shared, s.depth) +
                          input("v", dtype_, "", keys, s.shared, s.depth_v);
@@ -169,7 +188,8 @@ class AttentionDraw {
         chance(50) ? "[a, l]" : "[a]"};
   }
 
-  std::string name_, dtype_;
+  std::string name_, dtype_, dims_;
+  bool is_open_ = false;
   std::mt19937_64 random_;
   int conditions_ = 0;
 };
@@ -194,6 +214,83 @@ inline void check_random_attention(Devices of, int64_t count) {
             << c.inputs << c.nodes;
       }
   }
+}
+
+// One executable of a graph with open dims at sizes of 0, 1, and around those of tiles, with the
+// default or a random config.
+inline void check_open_attention(const std::shared_ptr<runtime::Device>& device,
+                                 const sched::Target& target, uint64_t seed,
+                                 const std::string& dtype, const Look& look = {}) {
+  const AttentionCase c = AttentionDraw(seed).draw_open(dtype);
+  std::mt19937_64 random(seed);
+  const RandomConfigs configs(seed);
+  backends::CompileOptions options;
+  if (seed % 3 != 0) options.configs = &configs;
+  options.validate = true;
+  const int64_t multiple = pick(random, {1, 1, 1, 8});
+  std::map<std::string, int64_t> most;
+  for (const char* dim : {"B", "Q", "K"})
+    if (c.dims.find(dim) != c.dims.npos) most[dim] = *dim == 'B' ? 8 : pick(random, {304, 4096});
+  for (const auto& [dim, end] : most)
+    options.open_dims[dim] = {
+        .least = 0, .most = end, .multiple = *dim.data() == 'B' ? 1 : multiple};
+  const ir::Graph graph = attention_graph(c);
+  const bool is_of_keys = c.inputs.find("K,") != c.inputs.npos;
+  std::string said = str("seed ", seed, "\n", c.inputs, c.nodes);
+  try {
+    exec::Executable executable = backends::compile(graph, target, options);
+    if (look) look(executable);
+    for (const exec::KernelBinary& kernel : executable.kernels)
+      said += str(kernel.template_name, " ", kernel.config, "; ");
+    const auto program = std::make_shared<const runtime::Program>(device, std::move(executable));
+    for (int run = 0; run < 4; ++run) {
+      std::map<std::string, int64_t, std::less<>> sizes;
+      for (const auto& [dim, end] : most)
+        sizes[dim] = dim == "B"
+                         ? pick(random, {0, 1, 2, 3, 5})
+                         : pick(random, {0, 1, 2, 7, 16, 17, 31, 61, 64, 65, 127, 128, 129, 300}) /
+                               multiple * multiple;
+      std::string at;
+      for (const auto& [dim, size] : sizes) at += str(dim, " = ", size, ", ");
+      SCOPED_TRACE(at + said);
+      const ir::Graph bound = graph.bind(sizes);
+      const std::vector<Tensor> inputs = draw_inputs(bound, {.seed = seed});
+      runtime::Context context(program, nullptr, sizes);
+      const std::vector<Tensor> outputs = context.run(inputs);
+      if (outputs[0].numel() == 0) continue;
+      if (const auto keys = sizes.find("K");
+          keys != sizes.end() && keys->second == 0 && is_of_keys) {
+        // A maximum of nothing has no reference, and the result is a sum of nothing.
+        for (int64_t i = 0; i < outputs[0].numel(); ++i) ASSERT_EQ(outputs[0].get(i), 0) << i;
+        continue;
+      }
+      EXPECT_EQ(compare_with_reference(bound, inputs, outputs), "");
+    }
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "throws: " << error.what() << "\n" << said;
+  }
+}
+
+// Some kernels are of each of these templates, and some share the keys of a query.
+inline void check_random_open_attention(const std::shared_ptr<runtime::Device>& device,
+                                        const sched::Target& target, int64_t count,
+                                        const std::vector<std::string>& templates,
+                                        const std::string& dtype = "") {
+  std::map<std::string, int64_t> used;
+  int64_t split = 0;
+  const auto first = static_cast<uint64_t>(number_from("TCC_ATTENTION_SEED", 1));
+  count = number_from("TCC_ATTENTION_COUNT", count);
+  for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed)
+    check_open_attention(device, target, seed, dtype, [&](const exec::Executable& executable) {
+      for (const exec::KernelBinary& kernel : executable.kernels) {
+        ++used[kernel.template_name];
+        const size_t at = kernel.config.find("split_keys=");
+        split += at != kernel.config.npos && kernel.config.substr(at + 11, 2) != "1 " &&
+                 kernel.config.substr(at + 11) != "1";
+      }
+    });
+  for (const std::string& name : templates) EXPECT_GT(used[name], 0) << name;
+  EXPECT_GT(split, 0) << "no keys are split";
 }
 
 }  // namespace tcc::test

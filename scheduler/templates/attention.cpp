@@ -8,6 +8,7 @@
 
 #include "scheduler/cost.h"
 #include "scheduler/device_sources.h"
+#include "scheduler/templates/attention_candidate.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/rule_space.h"
@@ -73,6 +74,7 @@ struct AttentionCase {
 
   AttentionPlan plan;
   Target target;
+  int64_t longest_keys = plan.at_longest().keys;
 };
 
 constexpr Rule<AttentionValues, AttentionCase> kValueRules[] = {
@@ -93,7 +95,7 @@ constexpr Rule<AttentionShape, AttentionCase> kRules[] = {
     {"keys are split into parts of two tiles or more, where queries leave units idle",
      [](const auto& s, const auto& of) {
        return s.parts == 1 ||
-              (!of.plan.is_open() && s.parts * 2 * s.block_k <= of.plan.keys &&
+              (s.parts * 2 * s.block_k <= of.longest_keys &&
                of.plan.batches() * s.tiles_q * s.parts <= 8 * of.target.compute_units);
      }},
     {"loops are as short as the device allows",
@@ -124,16 +126,12 @@ AttentionRules rules_of(AttentionPlan plan, const Target& target) {
           kRules};
 }
 
-class FmaAttention : public RuledCandidate<AttentionCase> {
+class FmaAttention : public AttentionCandidate<AttentionCase> {
  public:
-  using RuledCandidate::RuledCandidate;
-
-  std::vector<LayoutWish> order_wishes() const override { return wishes_of_rows(region(), plan()); }
+  using AttentionCandidate::AttentionCandidate;
 
  private:
-  const AttentionPlan& plan() const { return rules().of().plan; }
-
-  ShapeModel shape_model() const override {
+  ShapeModel model_of(const AttentionPlan& of) const override {
     const Region& region = this->region();
     // Fitted to 45 configs of 12 graphs, measured on an H200 through CUDA.
     constexpr double kIssued = 1.8;    // instructions of a multiply-add, with those around it
@@ -145,14 +143,13 @@ class FmaAttention : public RuledCandidate<AttentionCase> {
     std::map<std::pair<int64_t, int64_t>, double> shares;  // of the scores that tiles compute
     for (const int64_t block_q : rules().listed("block_q"))
       for (const int64_t block_k : rules().listed("block_k"))
-        shares[{block_q, block_k}] = plan().share_of_tiles(block_q, block_k);
-    return [=, rules = rules()](const AttentionShape& s) {
-      const AttentionPlan& plan = rules.of().plan;
+        shares[{block_q, block_k}] = of.share_of_tiles(block_q, block_k);
+    return [=, rules = rules(), plan = of](const AttentionShape& s) {
       const Target& target = rules.of().target;
       const auto number = [](int64_t value) { return static_cast<double>(value); };
       LaunchCost cost;
       cost.threads = number(s.threads());
-      cost.workgroups = number(plan.batches() * s.tiles_q * s.parts);
+      cost.workgroups = number(plan.batches() * ceil_div(plan.queries, s.block_q) * s.parts);
       cost.shared_bytes = number(s.shared_bytes());
       cost.registers = number(s.registers());
       const double threads = cost.threads * cost.workgroups;

@@ -12,6 +12,7 @@
 #include "scheduler/cost.h"
 #include "scheduler/device_sources.h"
 #include "scheduler/source_compiler.h"
+#include "scheduler/templates/attention_candidate.h"
 #include "scheduler/templates/attention_matrix.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
@@ -41,10 +42,12 @@ kernels::AttentionOperand described(const Region& region, const Target& target,
   made.load = kernels::Load::computed;
   const int64_t chunk = kChunk / size_bytes(operand.dtype);
   const bool apart = operand.rows_apart && operand.rows_apart->alignment == kChunk && target.int64;
-  if ((!operand.is_copied() && !apart) || operand.depths % chunk != 0) return made;
+  const bool copied = operand.is_copied() && operand.view->free_stride.is_const();
+  if ((!copied && !apart) || operand.depths % chunk != 0) return made;
   const int buffer = apart ? operand.rows_apart->buffer : operand.view->buffer;
   const ir::Value* value = region.inputs[static_cast<size_t>(buffer)];
-  if (region.layout(value).elements.value() / chunk >= kMostChunks) return made;
+  const SymInt& elements = region.layout(value).elements;
+  if (elements.is_const() && elements.value() / chunk >= kMostChunks) return made;
   made.load = kernels::Load::tiles;
   made.vector = chunk;
   made.buffer = buffer;
@@ -80,9 +83,13 @@ struct Attention {
 
   const AttentionCoopmat& values() const { return common; }
   AttentionCoopmat shape(AttentionCoopmat a) const {
-    a.pack = packed_batches(sharing, a.queries, a.block_q);
+    a.pack = packed_batches(plan, sharing, a.block_q);
     a.staged = coopmat::staged_units(a);
     return a;
+  }
+  // Tiles of keys that a workgroup walks over, at most.
+  SymInt walked(const AttentionCoopmat& a, const SymInt& keys) const {
+    return ir::ceildiv(ir::ceildiv(keys, a.block_k), a.parts);
   }
 
   const MatrixUnit* unit(const AttentionCoopmat& a) const {
@@ -125,6 +132,7 @@ struct Attention {
   Target target;
   std::vector<MatrixUnit> units;
   int64_t sharing;
+  int64_t longest_keys = plan.at_longest().keys;
   AttentionCoopmat common;
 };
 
@@ -153,14 +161,13 @@ constexpr Rule<AttentionCoopmat, Attention> kRules[] = {
      [](const auto& a, const Attention& of) { return of.registers(a) <= of.most_registers(a); }},
     {"keys are split into parts of two tiles or more, where queries leave units idle",
      [](const auto& a, const Attention& of) {
-       return a.parts == 1 || (a.parts * 2 * a.block_k <= a.keys &&
+       return a.parts == 1 || (a.parts * 2 * a.block_k <= of.longest_keys &&
                                coopmat::workgroups(a) <= 8 * of.target.compute_units);
      }},
     {"loops are as short as the device allows",
      [](const auto& a, const Attention& of) {
-       const int64_t tiles = ceil_div(ceil_div(a.keys, a.block_k), a.parts);
        return of.target.max_loop_iterations == 0 ||
-              coopmat::iterations(a, tiles) <= of.target.max_loop_iterations;
+              coopmat::iterations(a, of.walked(a, a.keys).value()) <= of.target.max_loop_iterations;
      }},
 };
 
@@ -186,13 +193,9 @@ AttentionRules rules_of(std::shared_ptr<const Attention> of) {
   return {std::move(of), std::move(fields), kValueRules, kRules};
 }
 
-class CoopmatAttention : public RuledCandidate<Attention> {
+class CoopmatAttention : public AttentionCandidate<Attention> {
  public:
-  using RuledCandidate::RuledCandidate;
-
-  std::vector<LayoutWish> order_wishes() const override {
-    return wishes_of_rows(region(), rules().of().plan);
-  }
+  using AttentionCandidate::AttentionCandidate;
 
  private:
   // The fastest by the cost model; better one that leaves registers for the places of loads, where
@@ -200,7 +203,7 @@ class CoopmatAttention : public RuledCandidate<Attention> {
   Config make_default_config() const override {
     constexpr int64_t kPlaces = 8;
     const Attention& of = rules().of();
-    const auto fastest = rules().fastest([&, seconds_of = shape_model()](const Shape& a) {
+    const auto fastest = rules().fastest([&, seconds_of = default_model()](const Shape& a) {
       const bool spills =
           of.registers(a) + kPlaces * target().load_registers > of.most_registers(a);
       return std::tuple(spills, seconds_of(a), of.unit(a) - of.units.data());
@@ -212,12 +215,12 @@ class CoopmatAttention : public RuledCandidate<Attention> {
   // Cycles of a tile of keys are those of its products, of shared memory, and of scores that become
   // weights. The weights of these are attention_sm80's, fitted there; nothing is fitted here. An
   // H200 takes 2.2 to 3.4 times as long.
-  ShapeModel shape_model() const override {
-    const AttentionPlan& plan = rules().of().plan;
+  ShapeModel model_of(const AttentionPlan& plan) const override {
     const KeyWalks walks =
         walks_over_keys(plan, rules().listed("block_q"), rules().listed("block_k"));
     return [=, rules = rules(), slots = score_slots(plan),
-            bytes = region_bytes(region())](const AttentionCoopmat& a) {
+            bytes = region_bytes(region())](AttentionCoopmat a) {
+      set_sizes(a, plan);
       const Target& target = rules.of().target;
       constexpr double kExponentials = 16, kSlots = 128, kShared = 128;  // of a unit, a cycle
       constexpr double kCached = 24;     // bytes a cycle that one unit reads from the cache
@@ -267,7 +270,7 @@ class CoopmatAttention : public RuledCandidate<Attention> {
                                 .workgroups = workgroups,
                                 .busy = busy,
                                 .bytes = bytes},
-                               rules.of().plan, target);
+                               plan, target);
     };
   }
 
@@ -278,8 +281,9 @@ class CoopmatAttention : public RuledCandidate<Attention> {
     const MatrixUnit* unit = of.unit(a);
     TCC_CHECK(unit, "a config of no matrix unit");
     const auto resident = static_cast<int64_t>(of.resident(a));
-    const TileOrder order = order_of_tiles(plan, a.block_q, a.block_k, coopmat::packs(a),
-                                           target().compute_units * resident, Turns::as_slots_end);
+    const TileOrder order =
+        order_of_tiles(plan.at_longest(), a.block_q, a.block_k, coopmat::packs(a),
+                       target().compute_units * resident, Turns::as_slots_end);
     a.orders = order.by_length;
     a.heads = order.heads;
 
@@ -287,10 +291,17 @@ class CoopmatAttention : public RuledCandidate<Attention> {
     kernel.source = "attention_coopmat";
     kernel.workgroup = static_cast<int>(coopmat::threads(a));
     kernel.uses_lanes = true;
-    kernel.grid = coopmat::workgroups(a);
+    const SymInt tiles = ir::ceildiv(plan.all_queries * a.pack, a.block_q);
+    kernel.grid = floordiv(plan.all_batches(), a.pack) * tiles * a.parts;
+    if (!plan.all_keys.is_const()) {
+      const int64_t before = coopmat::iterations(a, 0);
+      kernel.loop_iterations =
+          of.walked(a, plan.all_keys) * (coopmat::iterations(a, 1) - before) + before;
+    }
     kernel.shared_bytes = 0;  // static, in the source
     kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
     kernel.flop_rate = target().flops_matrix;
+    leave_sizes_open(a, kernel, plan);
     kernel.parameters = parameters_of(a, "AttentionCoopmat", "common/attention_coopmat_shape.h");
     add_parameters(kernel.parameters, "sizes", coopmat::sizes(a));
     kernel.defines = {{"SCORE_KEYS", std::to_string(score_keys(plan))},
@@ -308,10 +319,15 @@ class CoopmatAttention : public RuledCandidate<Attention> {
     tile.segment = kSegment;
     const AttentionHooks hooks(plan, tile);
     add_operand_hooks(kernel, plan, hooks, a, &AttentionHooks::chunk, "chunk_");
-    for (const auto& [name, operand] :
-         {std::pair{"Q_BUFFER", &a.q}, {"K_BUFFER", &a.k}, {"V_BUFFER", &a.v}})
-      if (operand->load != kernels::Load::computed)
-        kernel.defines.emplace_back(name, str("b", operand->buffer));
+    for (const auto& [name, operand] : {std::pair{"Q", &a.q}, {"K", &a.k}, {"V", &a.v}}) {
+      if (operand->load == kernels::Load::computed) continue;
+      kernel.defines.emplace_back(str(name, "_BUFFER"), str("b", operand->buffer));
+      // Chunks have numbers of 32 bits.
+      const SymInt& elements = kernel.arguments[static_cast<size_t>(operand->buffer)].elements;
+      if (!elements.is_const())
+        kernel.counts.push_back(
+            {str(name, "_CHUNKS"), ir::ceildiv(elements, kChunk / size_bytes(plan.q.dtype))});
+    }
     add_key_hooks(kernel, plan, hooks);
     return storing_results(std::move(kernel), region(), plan, tile, a.parts);
   }
@@ -323,6 +339,8 @@ class AttentionCoopmatTemplate : public Template {
   int version() const override { return 1; }
   int specificity() const override { return 1; }
   std::string_view unit() const override { return kUnit; }
+  // Batches, queries and keys may be open; depths are numbers.
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     if (!target.has_matrix_unit(kUnit)) return Refusal{"the target has no coopmat", true};

@@ -46,7 +46,8 @@ Hook AttentionHooks::load(const AttentionPlan::Operand& operand, std::string nam
   Hook hook;
   hook.name = std::move(name);
   hook.parameters = {Hook::index_parameter("batch", plan_.all_batches()),
-                     passed_index("row", round_up_to(operand.rows, block)), passed_index("d", padded),
+                     passed_index("row", round_up_to(operand.rows, block)),
+                     passed_index("d", padded),
                      Hook::array_parameter("out_values", DType::f32, width, true)};
   const SymInt batch = hook.parameters[0].axis, row = hook.parameters[1].axis,
                part = hook.parameters[2].axis, v = SymInt::axis("v", width);
@@ -250,10 +251,7 @@ Hook AttentionHooks::epilogue(std::string name) const {
   if (!q.is_const()) body.push_back(let_index(q, row));
   const auto store_at = [&](const SymInt& depth, const SymInt& lane) {
     const AttentionPlan::Places places = {{plan_.query, q}, {plan_.v.depth, depth}};
-    Expr acc = ir::element(hook.parameters[3].array, v);
-    // A sum over no keys is 0.
-    if (!plan_.all_keys.is_const() && plan_.all_keys.range().lo == 0)
-      acc = ir::select(ir::index_less(0, plan_.all_keys), acc, zero_of(DType::f32));
+    const Expr acc = result_of(plan_, ir::element(hook.parameters[3].array, v));
     return vectorize(plan_.sinks(plan_.outputs, plan_.acc, acc, batch, places), lane);
   };
   std::vector<Expr> guards = {ir::index_less(row, plan_.all_queries)};
@@ -288,6 +286,11 @@ Hook AttentionHooks::store_sum(std::string name) const {
   append(body, vectorize(plan_.sinks(plan_.sums, plan_.sum, sum, batch, {{plan_.query, q}}), 0));
   hook.body = guarded(std::vector{ir::index_less(row, plan_.all_queries)}, std::move(body));
   return hook;
+}
+
+Expr result_of(const AttentionPlan& plan, const Expr& acc) {
+  if (plan.all_keys.is_const() || plan.all_keys.range().lo > 0) return acc;
+  return ir::select(ir::index_less(0, plan.all_keys), acc, zero_of(DType::f32));
 }
 
 double score_slots(const AttentionPlan& plan) {

@@ -81,6 +81,9 @@ class AttentionHooks {
   AttentionTile tile_;
 };
 
+// An element of the result, 0 where there may be no keys and are none: a sum of nothing.
+Expr result_of(const AttentionPlan& plan, const Expr& acc);
+
 // Issue slots of a score's expression, without its mask, and of its weight's. What is only scaled
 // takes none.
 double score_slots(const AttentionPlan& plan);

@@ -81,13 +81,14 @@ OrRefusal<AttentionPlan> plan_matrix_attention(const Region& region) {
       return Refusal{str(name, " of ", tcc::name(operand->dtype), " with queries of ",
                          tcc::name(plan->q.dtype))};
   }
-  if (plan->batches() * plan->queries == 0 || plan->keys == 0)
+  if (plan->all_batches().is(0) || plan->all_queries.is(0) || plan->all_keys.is(0))
     return Refusal{"no queries, or no keys"};
   return plan;
 }
 
-int64_t packed_batches(int64_t sharing, int64_t queries, int64_t block_q) {
-  for (int64_t pack = std::min(sharing, block_q / queries); pack > 1; --pack)
+int64_t packed_batches(const AttentionPlan& plan, int64_t sharing, int64_t block_q) {
+  if (!plan.all_queries.is_const()) return 1;
+  for (int64_t pack = std::min(sharing, block_q / plan.queries); pack > 1; --pack)
     if (sharing % pack == 0) return pack;
   return 1;
 }

@@ -18,12 +18,13 @@
 
 namespace tcc::sched {
 
-// Analyses a region as plan_attention does. Refuses all but f16 and bf16, and attention of no
-// queries or keys.
+// Analyses a region as plan_attention does. Refuses all but f16 and bf16, and attention that has no
+// queries or keys at any size.
 OrRefusal<AttentionPlan> plan_matrix_attention(const Region& region);
 
-// As many batches that share keys and values as have room for their queries in a tile.
-int64_t packed_batches(int64_t sharing, int64_t queries, int64_t block_q);
+// As many batches that share keys and values as have room for their queries in a tile; one where
+// the number of queries is open.
+int64_t packed_batches(const AttentionPlan& plan, int64_t sharing, int64_t block_q);
 
 // Tiles of keys that the tiles of queries of one batch walk over, on the average and at most.
 struct KeyWalk {
@@ -75,15 +76,36 @@ inline std::array<std::pair<const AttentionPlan::Operand*, const char*>, 3> name
 // once.
 inline int64_t keys_of_weight_hook(const AttentionPlan& plan) {
   if (!plan.weight) return 0;
-  return plan.keys % 4 == 0 ? 4 : 2;
+  return plan.all_keys.divisible_by(4) ? 4 : 2;
+}
+
+// Sets the sizes that estimates take.
+template <class Parameters>
+void set_sizes(Parameters& a, const AttentionPlan& plan) {
+  a.batches = plan.batches();
+  a.queries = plan.queries;
+  a.keys = plan.keys;
+}
+
+// Leaves the sizes that come at run time to a kernel: they are 0 in the parameters, and numbers
+// that it gets.
+template <class Parameters>
+void leave_sizes_open(Parameters& a, Kernel& kernel, const AttentionPlan& plan) {
+  const std::tuple<const char*, SymInt, kernels::Int Parameters::*> sizes[] = {
+      {"SIZE_BATCHES", plan.all_batches(), &Parameters::batches},
+      {"SIZE_QUERIES", plan.all_queries, &Parameters::queries},
+      {"SIZE_KEYS", plan.all_keys, &Parameters::keys}};
+  for (const auto& [name, size, field] : sizes) {
+    if (size.is_const()) continue;
+    a.*field = 0;
+    kernel.counts.push_back({name, size});
+  }
 }
 
 // Sets the parameters that say what is computed, whatever the config.
 template <class Parameters>
 void set_plan(Parameters& a, const AttentionPlan& plan) {
-  a.batches = plan.batches();
-  a.queries = plan.queries;
-  a.keys = plan.keys;
+  set_sizes(a, plan);
   a.depth = plan.q.depths;
   a.depth_v = plan.v.depths;
   a.element = element_of(plan.q.dtype);

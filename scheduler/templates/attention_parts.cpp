@@ -56,25 +56,24 @@ Hook AttentionKeyParts::store_part(std::string name) const {
   const int64_t width = tile_.segment, depths = plan_.v.depths;
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {passed_index("part", plan_.batches() * parts_),
-                     passed_index("row", round_up(plan_.queries, tile_.block_q)),
+  hook.parameters = {passed_index("part", all_parts()),
+                     passed_index("row", round_up_to(plan_.all_queries, tile_.block_q)),
                      passed_index("segment", ceil_div(tile_.depth_v, width)),
                      Hook::array_parameter("acc", DType::f32, width, false)};
   const SymInt part = hook.parameters[0].axis, row = hook.parameters[1].axis,
                segment = hook.parameters[2].axis, v = SymInt::axis("v", width);
-  const SymInt p = SymInt::axis("p", plan_.batches() * parts_),
-               q = SymInt::axis("q", plan_.queries);
+  const SymInt p = SymInt::axis("p", all_parts()), q = SymInt::axis("q", plan_.all_queries);
   Block body;
   for (const auto& [axis, index] : {std::pair{p, part}, {q, row}})
     if (!axis.is_const()) body.push_back(let_index(axis, index));
   const auto store_at = [&](const SymInt& depth, const SymInt& lane) {
     Sink sink;
     sink.buffer = first_workspace();
-    sink.offset = (p * plan_.queries + q) * depths + depth;
+    sink.offset = (p * plan_.all_queries + q) * depths + depth;
     sink.value = ir::element(hook.parameters[3].array, v);
     return vectorize({sink}, lane);
   };
-  std::vector<Expr> guards = {ir::index_less(row, plan_.queries)};
+  std::vector<Expr> guards = {ir::index_less(row, plan_.all_queries)};
   if (depths % width == 0) {
     const SymInt g = SymInt::axis("g", depths / width);
     guards.push_back(ir::index_less(segment, depths / width));
@@ -94,19 +93,18 @@ Hook AttentionKeyParts::store_part(std::string name) const {
 Hook AttentionKeyParts::store_part_sums(std::string name) const {
   Hook hook;
   hook.name = std::move(name);
-  hook.parameters = {passed_index("part", plan_.batches() * parts_),
-                     passed_index("row", round_up(plan_.queries, tile_.block_q)),
+  hook.parameters = {passed_index("part", all_parts()),
+                     passed_index("row", round_up_to(plan_.all_queries, tile_.block_q)),
                      Hook::array_parameter("values", DType::f32, 2, false)};
   const SymInt part = hook.parameters[0].axis, row = hook.parameters[1].axis;
-  const SymInt p = SymInt::axis("p", plan_.batches() * parts_),
-               q = SymInt::axis("q", plan_.queries);
+  const SymInt p = SymInt::axis("p", all_parts()), q = SymInt::axis("q", plan_.all_queries);
   Block body;
   for (const auto& [axis, index] : {std::pair{p, part}, {q, row}})
     if (!axis.is_const()) body.push_back(let_index(axis, index));
   for (const int64_t i : {0, 1})
-    body.push_back(store(first_workspace() + 1, (p * plan_.queries + q) * 2 + i,
+    body.push_back(store(first_workspace() + 1, (p * plan_.all_queries + q) * 2 + i,
                          ir::element(hook.parameters[2].array, i)));
-  hook.body = guarded(std::vector{ir::index_less(row, plan_.queries)}, std::move(body));
+  hook.body = guarded(std::vector{ir::index_less(row, plan_.all_queries)}, std::move(body));
   return hook;
 }
 
@@ -138,19 +136,21 @@ KernelSequence AttentionKeyParts::sequence(Kernel parts) const {
 // One thread for each segment of a query's result.
 Kernel AttentionKeyParts::combine() const {
   const int64_t width = combined_width(plan_), depths = plan_.v.depths, segments = depths / width;
-  const int64_t items = plan_.batches() * plan_.queries * segments;
+  const SymInt items = plan_.all_batches() * plan_.all_queries * segments;
   Kernel kernel = start_kernel(region_);
-  kernel.flops = 2.0 * static_cast<double>(rows() * depths);
+  kernel.flops = 2.0 * static_cast<double>(plan_.batches() * parts_ * plan_.queries * depths);
   kernel.bytes = static_cast<double>(bytes(plan_, parts_));
   kernel.name += "_parts";
   kernel.workgroup = kCombiningThreads;
   kernel.grid = blocks_of(items, kCombiningThreads);
   const SymInt item = block_axis(kernel.grid) * kCombiningThreads + thread_axis(kCombiningThreads);
   const SymInt n = SymInt::axis("n", items), g = SymInt::axis("g", segments),
-               q = SymInt::axis("q", plan_.queries), b = SymInt::axis("b", plan_.batches()),
+               q = SymInt::axis("q", plan_.all_queries), b = SymInt::axis("b", plan_.all_batches()),
                v = SymInt::axis("v", width);
   const int results = static_cast<int>(kernel.arguments.size()), sums = results + 1;
-  const auto place = [&](const SymInt& part) { return (b * parts_ + part) * plan_.queries + q; };
+  const auto place = [&](const SymInt& part) {
+    return (b * parts_ + part) * plan_.all_queries + q;
+  };
   const auto new_variable = [](const char* name) { return ir::new_variable(name, DType::f32); };
   const ir::Variable max = new_variable("max"), sum = new_variable("sum"),
                      base = new_variable("base"), factor = new_variable("factor"),
@@ -162,8 +162,8 @@ Kernel AttentionKeyParts::combine() const {
   Block body;
   for (const auto& [axis, index] : {std::pair{n, item},
                                     {g, mod(n, segments)},
-                                    {q, mod(floordiv(n, segments), plan_.queries)},
-                                    {b, floordiv(n, segments * plan_.queries)}})
+                                    {q, mod(floordiv(n, segments), plan_.all_queries)},
+                                    {b, floordiv(n, plan_.all_queries * segments)}})
     if (!axis.is_const()) body.push_back(let_index(axis, index));
   body.push_back(declare(max, none));
   // Several parts are loaded at once.
@@ -182,17 +182,16 @@ Kernel AttentionKeyParts::combine() const {
   body.push_back(declare(sum, zero));
   body.push_back(array(acc, width));
   body.push_back(loop(v, {set_element(acc, v, zero)}, true));
-  append(
-      body, each_part([&](const SymInt& r) {
-        const Expr weighed = ir::mul(ir::read(factor), ir::element(x, v));
-        return Block{
-            declare(factor, ir::call(Fn::exp, {ir::sub(ir::load(sums, DType::f32, place(r) * 2),
-                                                       ir::read(base))})),
-            assign(sum, ir::add(total, ir::mul(ir::read(factor),
-                                               ir::load(sums, DType::f32, place(r) * 2 + 1)))),
-            array(x, width), load_vector(x, results, place(r) * depths + g * width, width),
-            loop(v, {set_element(acc, v, ir::add(ir::element(acc, v), weighed))}, true)};
-      }));
+  append(body, each_part([&](const SymInt& r) {
+           const Expr weighed = ir::mul(ir::read(factor), ir::element(x, v));
+           return Block{
+               declare(factor, ir::call(Fn::exp, {ir::sub(ir::load(sums, DType::f32, place(r) * 2),
+                                                          ir::read(base))})),
+               assign(sum, ir::add(total, ir::mul(ir::read(factor),
+                                                  ir::load(sums, DType::f32, place(r) * 2 + 1)))),
+               array(x, width), load_vector(x, results, place(r) * depths + g * width, width),
+               loop(v, {set_element(acc, v, ir::add(ir::element(acc, v), weighed))}, true)};
+         }));
   body.push_back(declare(inverse, ir::div(f32_number(1), total)));
   const Expr empty = f32_number(plan_.safe ? 0 : std::numeric_limits<double>::quiet_NaN());
   body.push_back(
@@ -202,7 +201,8 @@ Kernel AttentionKeyParts::combine() const {
                                    ir::mul(ir::element(acc, v), ir::read(inverse)), empty))},
            true));
   const AttentionPlan::Places places = {{plan_.query, q}, {plan_.v.depth, g * width + v}};
-  append(body, vectorize(plan_.sinks(plan_.outputs, plan_.acc, ir::element(acc, v), b, places), v));
+  const Expr result = result_of(plan_, ir::element(acc, v));
+  append(body, vectorize(plan_.sinks(plan_.outputs, plan_.acc, result, b, places), v));
   if (!plan_.sums.empty()) {
     const Expr infinite = ir::call(
         Fn::logical_and,

@@ -1,6 +1,9 @@
 // Attention whose keys are split over workgroups, where there are few queries: each part stores its
 // results and sums to workspaces, and a second kernel combines them.
 //
+// Each part has as many tiles of the keys that its queries see, or none where there are fewer tiles
+// than parts: of a length that comes at run time, that depends on it.
+//
 // For a query, a part stores the sum of its values by their exponentials, not normalised, and two
 // numbers: the maximum of its scores in natural units (-inf where it saw no key) and the sum of the
 // exponentials relative to it (0 then). Both are at the place ((batch * parts) + part) * queries +
@@ -29,13 +32,14 @@ class AttentionKeyParts {
   // arguments are those of start_kernel.
   KernelSequence sequence(Kernel parts) const;
 
-  // Bytes of the workspaces.
+  // Bytes of the workspaces, at the sizes that estimates take.
   static int64_t bytes(const AttentionPlan& plan, int64_t parts);
   // Predicts the time of the kernel that combines them.
   static double combining_seconds(const AttentionPlan& plan, int64_t parts, const Target& target);
 
  private:
-  int64_t rows() const { return plan_.batches() * parts_ * plan_.queries; }
+  SymInt all_parts() const { return plan_.all_batches() * parts_; }
+  SymInt rows() const { return all_parts() * plan_.all_queries; }
   int first_workspace() const;  // its argument of the first kernel; the sums' comes after
   Kernel combine() const;
 

@@ -15,8 +15,17 @@ namespace {
 using ir::ExprNode;
 using ir::Value;
 
+// Estimates of sizes that come at run time go no further: kernels for longer ones are no others.
+// Ranges without an end, or as good as none, tell nothing.
+constexpr int64_t kLongEnough = 16384, kNoEnd = int64_t{1} << 20;
+
 // q, k and v have at most so many elements a row: their tiles stay in registers and shared memory.
 constexpr int64_t kDeepest = 256;
+
+// What estimates take for a size: one that comes at run time is not 0.
+int64_t usual_size(const SymInt& size) {
+  return size.is_const() ? size.value() : std::max<int64_t>(1, size.usual());
+}
 
 // Takes constant factors off an element: (value, factor).
 std::pair<Expr, double> take_factor_off(Expr element) {
@@ -75,29 +84,24 @@ int64_t widest_vector(const Region& region, const Expr& element, const SymInt& d
 std::optional<OperandView> view_of(const Expr& element, const AttentionPlan& plan,
                                    const SymInt& row, const SymInt& depth) {
   if (element->kind != ExprNode::Kind::load) return std::nullopt;
-  SymInt rest = element->index;
-  const auto stride = [&](const SymInt& axis) -> int64_t {
-    if (axis.is_const()) return 0;
-    for (const SymInt::Term& term : element->index.terms())
-      if (term.atoms.size() == 1 && *term.atoms[0] == *axis.as_atom()) {
-        rest = rest - axis * term.coefficient;
-        return term.coefficient;
-      }
-    return 0;
-  };
-  std::vector<int64_t> strides;
-  for (const SymInt& digit : plan.digits) strides.push_back(stride(digit));
+  std::vector<SymInt> axes = plan.digits, strides;
+  axes.insert(axes.end(), {row, depth});
   OperandView view;
+  view.offset = element->index;
+  for (const SymInt& axis : axes) {
+    const std::optional<SymInt> stride = stride_along(element->index, axis);
+    if (!stride) return std::nullopt;
+    view.offset = view.offset - axis * *stride;
+    strides.push_back(*stride);
+  }
+  if (!is_of_sizes(view.offset) || view.offset.range().lo < 0) return std::nullopt;
   view.buffer = element->buffer;
   view.dtype = element->stored;
-  view.free_stride = stride(row);
-  view.k_stride = depth.is_const() ? 1 : stride(depth);
-  if (!rest.is_const() || rest.constant() < 0 || view.free_stride.value() < 0 ||
-      view.k_stride.value() < 0 ||
-      std::ranges::any_of(strides, [](int64_t s) { return s < 0; }))
-    return std::nullopt;
-  view.offset = rest.constant();
-  view.batch = batch_axes(plan.extents, std::vector<SymInt>(strides.begin(), strides.end()));
+  view.k_stride = depth.is_const() ? 1 : strides.back();
+  strides.pop_back();
+  view.free_stride = strides.back();
+  strides.pop_back();
+  view.batch = batch_axes(plan.extents, strides);
   return view;
 }
 
@@ -151,14 +155,14 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
   plan.digits = parts.digits;
   for (const SymInt& digit : parts.digits) {
     plan.extents.push_back(ir::extent_of(digit));
-    plan.batch.push_back(plan.extents.back().usual());
+    plan.batch.push_back(usual_size(plan.extents.back()));
   }
   plan.query = parts.query;
   plan.key = parts.key;
   plan.all_queries = parts.queries;
   plan.all_keys = parts.keys;
-  plan.queries = parts.queries.usual();
-  plan.keys = parts.keys.usual();
+  plan.queries = usual_size(parts.queries);
+  plan.keys = usual_size(parts.keys);
   plan.safe = parts.safe;
   if (parts.weight->kind != ExprNode::Kind::var) plan.weight = parts.weight;
   plan.outputs = std::move(parts.outputs);
@@ -177,15 +181,15 @@ OrRefusal<AttentionPlan> plan_attention(const Region& region) {
     made.view = view_of(element, plan, row, depth);
     made.dtype = made.view ? made.view->dtype : value->dtype();
     // Elements that are converted on the way are computed.
-    if (!made.view && element->kind == ExprNode::Kind::load && element->stored == made.dtype)
+    const bool is_strided = made.view && made.view->free_stride.is_const();
+    if (!is_strided && element->kind == ExprNode::Kind::load && element->stored == made.dtype)
       made.rows_apart = rows_of(element, depth);
     made.vector = widest_vector(region, element, depth, depths);
     return made;
   };
   plan.q = operand(q, parts.q_value, plan.query, plan.all_queries, parts.depth, parts.depths);
   plan.k = operand(k, parts.k_value, plan.key, plan.all_keys, parts.depth, parts.depths);
-  plan.v =
-      operand(parts.v, parts.v_value, plan.key, plan.all_keys, parts.depth_v, parts.depths_v);
+  plan.v = operand(parts.v, parts.v_value, plan.key, plan.all_keys, parts.depth_v, parts.depths_v);
   const double factor = factor_q * factor_k;
   const Expr raw = ir::read(plan.raw);
   const Expr product = factor == 1 ? raw : ir::mul(raw, ir::constant(DType::f32, factor));
@@ -255,21 +259,40 @@ int64_t AttentionPlan::batches() const {
   return std::accumulate(batch.begin(), batch.end(), int64_t{1}, std::multiplies<>());
 }
 
-bool AttentionPlan::is_open() const {
-  return !all_batches().is_const() || !all_queries.is_const() || !all_keys.is_const();
+AttentionPlan AttentionPlan::at_longest() const {
+  const auto longest = [](const SymInt& size) {
+    return size.substitute([](const ir::AtomPtr& atom) -> std::optional<SymInt> {
+      if (atom->kind != ir::Atom::Kind::symbol) return std::nullopt;
+      const int64_t usual = std::max<int64_t>(1, atom->usual);
+      return atom->range.hi > kNoEnd ? usual
+                                     : std::max(usual, std::min(atom->range.hi, kLongEnough));
+    });
+  };
+  AttentionPlan plan = *this;
+  plan.all_queries = longest(all_queries);
+  plan.all_keys = longest(all_keys);
+  plan.queries = plan.all_queries.value();
+  plan.keys = plan.all_keys.value();
+  if (seen)
+    plan.seen = ir::rewrite(
+        seen, [](const Expr&) { return Expr(); }, longest);
+  return plan;
 }
 
 int64_t AttentionPlan::sharing() const {
-  int64_t sharing = batches();
+  // Open dims are not counted: a part of the batches that share keys shares them, too.
+  const auto counted = [](const SymInt& extent) { return extent.is_const() ? extent.value() : 1; };
+  int64_t sharing = 1;
+  for (const SymInt& extent : extents) sharing *= counted(extent);
   AxisUse use;
   for (const Operand* operand : {&k, &v}) {
     if (operand->view) {
       for (const OperandView::BatchAxis& axis : operand->view->batch)
-        sharing = std::gcd(sharing, axis.inside.value());
+        sharing = std::gcd(sharing, counted(axis.inside));
       continue;
     }
     int64_t inside = 1;
-    for (size_t i = digits.size(); i-- > 0;) {
+    for (size_t i = digits.size(); i-- > 0 && extents[i].is_const();) {
       if (use.of(operand->element).free.contains(digits[i].as_atom())) break;
       inside *= batch[i];
     }
@@ -300,9 +323,9 @@ KeyRange AttentionPlan::keys_of(const SymInt& batch_number, const SymInt& query_
 int64_t AttentionPlan::key_tiles(const SymInt& batch_number, int64_t first_query,
                                  int64_t last_query, int64_t block_k) const {
   const KeyRange range = keys_of(batch_number, first_query, last_query);
-  const bool is_known = range.first.is_const() && range.end.is_const();
-  const int64_t begin = is_known ? range.first.value() : 0,
-                end = is_known ? range.end.value() : keys;
+  const bool is_known = is_of_sizes(range.first) && is_of_sizes(range.end);
+  const int64_t begin = is_known ? range.first.usual() : 0,
+                end = is_known ? range.end.usual() : keys;
   return std::max<int64_t>(0, (end + block_k - 1) / block_k - begin / block_k);
 }
 

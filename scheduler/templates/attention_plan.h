@@ -35,8 +35,8 @@ struct AttentionPlan {
     // As it lies in memory, where it is an affine view of one buffer: `free_stride` is the row's,
     // `k_stride` the depth's, `batch` of the flat batch number.
     std::optional<OperandView> view;
-    // Where it is no view, but rows of neighbours along the depth in one buffer: a row of digits
-    // and `row` begins at `begin`, as those of pages do.
+    // Where it is no view whose rows are a number of elements apart, but rows of neighbours along
+    // the depth in one buffer: a row of digits and `row` begins at `begin`, as those of pages do.
     struct Rows {
       int buffer = 0;
       SymInt begin;
@@ -54,7 +54,8 @@ struct AttentionPlan {
 
   std::vector<SymInt> extents;  // of the digits, outermost first; none is 1
   SymInt all_queries = 1, all_keys = 1;
-  // The usual ones of these, for estimates; all that there are where no dim is open.
+  // The usual ones of these, for estimates, not 0 where they are open; all that there are where no
+  // dim is open.
   std::vector<int64_t> batch;
   int64_t queries = 1, keys = 1;
   Operand q, k, v;  // q and k have one depth, v may have another
@@ -102,8 +103,13 @@ struct AttentionPlan {
 
   SymInt all_batches() const { return ir::product(extents); }
   int64_t batches() const;  // the usual ones
-  bool is_open() const;     // some of these sizes come at run time
-  // How many batches, one after the other, have the same keys and values.
+  // Whether queries and keys do not come at run time.
+  bool has_fixed_lengths() const { return all_queries.is_const() && all_keys.is_const(); }
+  // The same plan at the longest queries and keys that ranges allow, up to 16384, for estimates
+  // alone. Open lengths without an end have their usual sizes.
+  AttentionPlan at_longest() const;
+  // A number of batches, one after the other, that have the same keys and values: as many as are
+  // known to.
   int64_t sharing() const;
   // The digits of a flat batch number.
   std::vector<SymInt> digits_of(const SymInt& batch_number) const;

@@ -9,6 +9,7 @@
 #include "backends/device/common/attention_sm80_shape.h"
 #include "scheduler/cost.h"
 #include "scheduler/device_sources.h"
+#include "scheduler/templates/attention_candidate.h"
 #include "scheduler/templates/attention_matrix.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
@@ -35,10 +36,11 @@ kernels::AttentionOperand described(const AttentionPlan::Operand& operand) {
     made.vector = operand.rows_apart->alignment / size_bytes(operand.dtype);
     made.buffer = operand.rows_apart->buffer;
     made.apart = true;
+    return made;
   }
   if (!operand.view) return made;
   made.along_rows = !operand.view->k_stride.is(1) && operand.view->free_stride.is(1);
-  if (!operand.view->k_stride.is(1)) return made;
+  if (!operand.view->k_stride.is(1) || !operand.view->free_stride.is_const()) return made;
   const int64_t alignment = operand.view->alignment(operand.view->free_stride);
   made.load = alignment >= 4 ? kernels::Load::tiles : kernels::Load::rows;
   made.vector = alignment / size_bytes(operand.view->dtype);
@@ -63,7 +65,7 @@ struct Attention {
   using Shape = AttentionSm80;
   const AttentionSm80& values() const { return common; }
   AttentionSm80 shape(AttentionSm80 a) const {
-    a.pack = packed_batches(sharing, a.queries, a.block_q);
+    a.pack = packed_batches(plan, sharing, a.block_q);
     return a;
   }
 
@@ -80,6 +82,7 @@ struct Attention {
   Target target;
   AttentionSm80 common = parameters_of_plan(plan);
   int64_t sharing = plan.sharing();
+  int64_t longest_keys = plan.at_longest().keys;
 };
 
 constexpr Rule<AttentionSm80, Attention> kValueRules[] = {
@@ -95,7 +98,7 @@ constexpr Rule<AttentionSm80, Attention> kRules[] = {
      }},
     {"keys are split into parts of two tiles or more, where queries leave units idle",
      [](const auto& a, const Attention& of) {
-       return a.parts == 1 || (a.parts * 2 * a.block_k <= a.keys &&
+       return a.parts == 1 || (a.parts * 2 * a.block_k <= of.longest_keys &&
                                sm80::workgroups(a) <= 8 * of.target.compute_units);
      }},
 };
@@ -118,23 +121,19 @@ AttentionRules rules_of(AttentionPlan plan, const Target& target) {
           kRules};
 }
 
-class Sm80Attention : public RuledCandidate<Attention> {
+class Sm80Attention : public AttentionCandidate<Attention> {
  public:
-  using RuledCandidate::RuledCandidate;
-
-  std::vector<LayoutWish> order_wishes() const override {
-    return wishes_of_rows(region(), rules().of().plan);
-  }
+  using AttentionCandidate::AttentionCandidate;
 
  private:
   // The constants are fitted to 28 configs on an H200, of depths of 64 to 256 and 4096 keys; the
   // root mean square of the error is 6 %.
-  ShapeModel shape_model() const override {
-    const AttentionPlan& plan = rules().of().plan;
+  ShapeModel model_of(const AttentionPlan& plan) const override {
     const KeyWalks walks =
         walks_over_keys(plan, rules().listed("block_q"), rules().listed("block_k"));
     return [=, rules = rules(), slots = score_slots(plan),
-            bytes = region_bytes(region())](const AttentionSm80& a) {
+            bytes = region_bytes(region())](AttentionSm80 a) {
+      set_sizes(a, plan);
       const Target& target = rules.of().target;
       constexpr double kMostProducts = 1270;  // multiply-adds of mma.sync, whatever wgmma may reach
       constexpr double kExponentials = 16, kSlots = 128, kShared = 128, kCached = 42;
@@ -178,7 +177,7 @@ class Sm80Attention : public RuledCandidate<Attention> {
                                 .workgroups = workgroups,
                                 .busy = busy,
                                 .bytes = bytes},
-                               rules.of().plan, target);
+                               plan, target);
     };
   }
 
@@ -186,7 +185,7 @@ class Sm80Attention : public RuledCandidate<Attention> {
     const AttentionPlan& plan = rules().of().plan;
     AttentionSm80 a = rules().shape(config);
     const int64_t resident = rules().of().resident(a);
-    const TileOrder order = order_of_tiles(plan, a.block_q, a.block_k, sm80::packs(a),
+    const TileOrder order = order_of_tiles(plan.at_longest(), a.block_q, a.block_k, sm80::packs(a),
                                            target().compute_units * resident, Turns::as_slots_end);
     a.orders = order.by_length;
     a.heads = order.heads;
@@ -195,10 +194,12 @@ class Sm80Attention : public RuledCandidate<Attention> {
     kernel.source = "attention_sm80";
     kernel.workgroup = static_cast<int>(sm80::threads(a));
     kernel.resident = static_cast<int>(resident);
-    kernel.grid = sm80::workgroups(a);
+    const SymInt tiles = ir::ceildiv(plan.all_queries * a.pack, a.block_q);
+    kernel.grid = floordiv(plan.all_batches(), a.pack) * tiles * a.parts;
     kernel.shared_bytes = sm80::shared_bytes(a);
     kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
     kernel.flop_rate = target().flops_matrix;
+    leave_sizes_open(a, kernel, plan);
     kernel.parameters = parameters_of(a, "AttentionSm80", "common/attention_sm80_shape.h");
 
     loosen_scores(kernel, plan);
@@ -222,6 +223,8 @@ class AttentionSm80Template : public Template {
   std::string_view name() const override { return "attention_sm80"; }
   int version() const override { return 1; }
   int specificity() const override { return 1; }
+  // Batches, queries and keys may be open; depths are numbers.
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     if (!target.has_matrix_unit("mma")) return Refusal{"the target has no mma", true};
@@ -229,7 +232,8 @@ class AttentionSm80Template : public Template {
     if (!plan) return plan.refusal();
     if (!has_device_source(target, "attention_sm80")) return lacks_source(target, "attention_sm80");
     for (const auto& [operand, name] : named_operands(*plan))
-      if (operand->view && operand->view->free_stride.value() > std::numeric_limits<int32_t>::max())
+      if (operand->view && operand->view->free_stride.is_const() &&
+          operand->view->free_stride.value() > std::numeric_limits<int32_t>::max())
         return Refusal{str("rows of ", name, " are more than 2^31 elements apart")};
     AttentionRules rules = rules_of(*std::move(plan), target);
     if (!rules.has_legal())

@@ -8,6 +8,7 @@
 #include "backends/device/common/attention_sm90_shape.h"
 #include "scheduler/cost.h"
 #include "scheduler/device_sources.h"
+#include "scheduler/templates/attention_candidate.h"
 #include "scheduler/templates/attention_matrix.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
@@ -55,6 +56,7 @@ struct Attention {
   AttentionPlan plan;
   Target target;
   AttentionSm90 common = parameters_of_plan(plan);
+  int64_t longest_keys = plan.at_longest().keys;
 };
 
 constexpr Rule<AttentionSm90, Attention> kRules[] = {
@@ -65,7 +67,9 @@ constexpr Rule<AttentionSm90, Attention> kRules[] = {
        return sm90::shared_bytes(a) <= of.target.shared_bytes;
      }},
     {"keys are split into parts of two tiles or more",
-     [](const auto& a, const auto&) { return a.parts == 1 || a.parts * 2 * a.block_k <= a.keys; }},
+     [](const auto& a, const Attention& of) {
+       return a.parts == 1 || a.parts * 2 * a.block_k <= of.longest_keys;
+     }},
     {"queries that are computed have one stage",
      [](const auto& a, const Attention& of) {
        return of.plan.q.is_copied() || a.query_stages == 1;
@@ -100,24 +104,20 @@ AttentionRules rules_of(AttentionPlan plan, const Target& target) {
       kRules};
 }
 
-class Sm90Attention : public RuledCandidate<Attention> {
+class Sm90Attention : public AttentionCandidate<Attention> {
  public:
-  using RuledCandidate::RuledCandidate;
+  using AttentionCandidate::AttentionCandidate;
 
-  std::vector<LayoutWish> order_wishes() const override { return wishes_of_rows(region(), plan()); }
   // Keys and values are copied, and queries are computed by the workgroups that have them.
   bool computes_operands_once() const override { return true; }
 
  private:
-  const AttentionPlan& plan() const { return rules().of().plan; }
-
   // The constants are fitted to 120 configs on an H200, of depths of 64 to 256 and 128 to 16384
   // keys; the root mean square of the error is 6 %.
-  ShapeModel shape_model() const override {
+  ShapeModel model_of(const AttentionPlan& plan) const override {
     struct Walk {
       double whole = 0, longest = 0;  // tiles of keys of one batch
     };
-    const AttentionPlan& plan = this->plan();
     std::map<std::pair<int64_t, int64_t>, Walk> walks;
     for (const int64_t groups : rules().listed("groups"))
       for (const int64_t block_k : rules().listed("block_k")) {
@@ -134,7 +134,8 @@ class Sm90Attention : public RuledCandidate<Attention> {
     const bool computes = !plan.q.is_copied();
     const double slots_q =
         computes ? element_work(std::vector{plan.q.element}, plan.q.depth).slots : 0;
-    return [=, rules = rules(), bytes = region_bytes(region())](const AttentionSm90& a) {
+    return [=, rules = rules(), bytes = region_bytes(region())](AttentionSm90 a) {
+      set_sizes(a, plan);
       const Target& target = rules.of().target;
       constexpr double kRate = 2048;                     // multiply-adds of an SM in a cycle,
       constexpr double kExponentials = 16;               // exponentials,
@@ -176,17 +177,21 @@ class Sm90Attention : public RuledCandidate<Attention> {
       const double working = std::pow(cycles / clock, kOverlap) +
                              std::pow(bytes / (target.bandwidth * kBandwidth), kOverlap);
       const double seconds = kLaunch + kOutside / clock + std::pow(working, 1 / kOverlap);
-      return a.parts == 1
-                 ? seconds
-                 : seconds + AttentionKeyParts::combining_seconds(rules.of().plan, a.parts, target);
+      return a.parts == 1 ? seconds
+                          : seconds + AttentionKeyParts::combining_seconds(plan, a.parts, target);
     };
   }
 
   KernelSequence lower(const Config& config) const override {
     const AttentionPlan& plan = this->plan();
     AttentionSm90 a = rules().shape(config);
+    const SymInt tiles =
+        plan.all_batches() * ir::ceildiv(plan.all_queries, sm90::block_q(a)) * a.parts;
+    const SymInt workgroups = ir::min(target().concurrent_clusters(1), tiles);
+    const AttentionPlan longest = plan.at_longest();
+    set_sizes(a, longest);
     a.workgroups = std::min<int64_t>(target().concurrent_clusters(1), sm90::tiles(a));
-    const TileOrder order = order_of_tiles(plan, sm90::block_q(a), a.block_k, a.batches,
+    const TileOrder order = order_of_tiles(longest, sm90::block_q(a), a.block_k, a.batches,
                                            a.workgroups, Turns::forth_and_back);
     a.orders = order.by_length;
     a.heads = order.heads;
@@ -195,10 +200,16 @@ class Sm90Attention : public RuledCandidate<Attention> {
     kernel.source = "attention_sm90";
     kernel.workgroup = static_cast<int>(sm90::threads(a));
     kernel.resident = 1;
-    kernel.grid = a.workgroups;
+    kernel.grid = workgroups;
     kernel.shared_bytes = sm90::shared_bytes(a);
     kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
     kernel.flop_rate = target().flops_matrix;
+    leave_sizes_open(a, kernel, plan);
+    if (!tiles.is_const()) {
+      a.workgroups = 0;
+      kernel.counts.push_back({"TILES", tiles});
+      kernel.counts.push_back({"WORKGROUPS", workgroups});
+    }
     kernel.parameters = parameters_of(a, "AttentionSm90", "common/attention_sm90_shape.h");
     // The preprocessor makes the instructions' texts of them.
     kernel.defines.push_back({"WGMMA_KEYS", std::to_string(a.block_k)});
@@ -245,6 +256,8 @@ class AttentionSm90Template : public Template {
   std::string_view name() const override { return "attention_sm90"; }
   int version() const override { return 1; }
   int specificity() const override { return 2; }
+  // Batches, queries and keys may be open; depths are numbers.
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     if (!target.has_matrix_unit("wgmma")) return Refusal{"the target has no wgmma", true};

@@ -22,24 +22,6 @@ Axes make_axes(const std::string& stem, const FlatAxes& list) {
   return axes;
 }
 
-// Returns whether no axis of a loop is part of the expression.
-bool is_of_sizes(const SymInt& value) {
-  bool found = false;
-  value.visit_atoms([&](const ir::AtomPtr& atom) {
-    found = found || atom->kind == ir::Atom::Kind::axis || atom->kind == ir::Atom::Kind::indirect;
-  });
-  return !found;
-}
-
-// Returns how much the offset grows with an axis of a loop, an expression of sizes alone; nothing
-// where it is not the same everywhere, or negative.
-std::optional<SymInt> stride_along(const SymInt& offset, const SymInt& axis) {
-  if (axis.is_const()) return 0;
-  const SymInt stride = offset.substitute(axis, 1) - offset.substitute(axis, 0);
-  if (!is_of_sizes(stride) || stride.range().lo < 0) return std::nullopt;
-  return stride;
-}
-
 // The stride of the flat axis, where the single ones compose; 0 for an axis of extent 1.
 std::optional<SymInt> flat_stride(const SymInt& offset, const Axes& axes, const FlatAxes& list) {
   SymInt stride = 0, expected = 0;
@@ -106,6 +88,21 @@ std::optional<OperandView> residual_view(const Region& region, const Contraction
 }
 
 }  // namespace
+
+bool is_of_sizes(const SymInt& value) {
+  bool found = false;
+  value.visit_atoms([&](const ir::AtomPtr& atom) {
+    found = found || atom->kind == ir::Atom::Kind::axis || atom->kind == ir::Atom::Kind::indirect;
+  });
+  return !found;
+}
+
+std::optional<SymInt> stride_along(const SymInt& offset, const SymInt& axis) {
+  if (axis.is_const()) return 0;
+  const SymInt stride = offset.substitute(axis, 1) - offset.substitute(axis, 0);
+  if (!is_of_sizes(stride) || stride.range().lo < 0) return std::nullopt;
+  return stride;
+}
 
 bool is_multiple(const SymInt& value, int64_t power_of_two) {
   return value.known_power_of_two(power_of_two) == power_of_two;

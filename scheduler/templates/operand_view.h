@@ -33,6 +33,13 @@ struct OperandView {
   int64_t alignment(const SymInt& other_stride) const;
 };
 
+// Returns whether the expression is of sizes alone: no axis of a loop is part of it, nor what a
+// kernel loads.
+bool is_of_sizes(const SymInt& value);
+// Returns how much the offset grows with an axis of a loop, an expression of sizes alone; nothing
+// where it is not the same everywhere, or negative.
+std::optional<SymInt> stride_along(const SymInt& offset, const SymInt& axis);
+
 // Returns whether the expression is a multiple of the power of two for all sizes.
 bool is_multiple(const SymInt& value, int64_t power_of_two);
 

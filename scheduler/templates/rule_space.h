@@ -184,8 +184,29 @@ class RuledCandidate : public Base {
   const RuleSpace<Case>& rules() const { return rules_; }
 
   virtual ShapeModel shape_model() const = 0;
+  // Models of the region at other sizes, where these come at run time: the default counts them,
+  // too.
+  virtual std::vector<ShapeModel> models_of_other_sizes() const { return {}; }
+  // What the default has least of: seconds or, with several sizes, the sum of how much longer than
+  // the fastest shape it takes at each.
+  ShapeModel default_model() const {
+    ShapeModel usual = shape_model();
+    std::vector<ShapeModel> models = models_of_other_sizes();
+    if (models.empty()) return usual;
+    models.push_back(std::move(usual));
+    std::vector<double> least;
+    for (const ShapeModel& model : models) {
+      const auto fastest = rules_.fastest(model);
+      least.push_back(fastest ? fastest->cost : 1);
+    }
+    return [models = std::move(models), least = std::move(least)](const Shape& shape) {
+      double sum = 0;
+      for (size_t i = 0; i < models.size(); ++i) sum += models[i](shape) / least[i];
+      return sum;
+    };
+  }
   Config make_default_config() const override {
-    const auto fastest = rules_.fastest(shape_model());
+    const auto fastest = rules_.fastest(default_model());
     TCC_CHECK(fastest, "no legal config of ", this->kernel_template().name(), " on ",
               this->target().id());
     return rules_.config(fastest->values);

@@ -75,6 +75,20 @@ TEST(CooperativeAttention, RandomOfBf16AgreesWithTheReference) {
   check_random(DType::bf16, "GL_EXT_bfloat16");
 }
 
+void check_random_open(DType dtype, const char* extension) {
+  if (const std::string why = lacking(dtype, extension); !why.empty()) GTEST_SKIP() << why;
+  const auto device = open_once(device_for(dtype));
+  check_random_open_attention(device, device->target(), 6, {"attention_coopmat"},
+                              std::string(name(dtype)));
+}
+
+TEST(CooperativeAttention, OpenSizesOfF16AgreeWithTheReference) {
+  check_random_open(DType::f16, kMatrices);
+}
+TEST(CooperativeAttention, OpenSizesOfBf16AgreeWithTheReference) {
+  check_random_open(DType::bf16, "GL_EXT_bfloat16");
+}
+
 // The config of the first kernel of a graph.
 std::string config_of(const ir::Graph& graph, const std::string& device,
                       backends::CompileOptions options) {

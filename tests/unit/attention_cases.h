@@ -1,6 +1,7 @@
 // Graphs of attention, which tests run on software devices and on GPUs.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -10,18 +11,33 @@
 
 namespace tcc::test {
 
+// A size that a graph's text has as a number or, where its dim is open, as a symbol.
+struct Extent {
+  int64_t number;
+  const char* symbol = "";
+  constexpr Extent(int64_t size, const char* name = "") : number(size), symbol(name) {}
+  constexpr operator int64_t() const { return number; }
+  friend std::ostream& operator<<(std::ostream& out, const Extent& e) {
+    return *e.symbol ? out << e.symbol : out << e.number;
+  }
+};
+
 // q, k and v as graph inputs "[batch, heads, length, depth]".
 struct AttentionSizes {
-  int64_t batch = 1, heads = 2, shared = 2;  // key heads
-  int64_t queries = 5, keys = 7, depth = 8, depth_v = 8;
+  Extent batch = 1;
+  int64_t heads = 2, shared = 2;  // key heads
+  Extent queries = 5, keys = 7;
+  int64_t depth = 8, depth_v = 8;
 };
 
 struct AttentionCase {
   std::string name, inputs, nodes, outputs = "[a]";
+  std::string dims = "";  // symbols with their usual sizes: "B: 2, Q: 40"
 };
 
 inline std::string attention_inputs(const AttentionSizes& s, std::string_view dtype = "f32") {
-  const auto input = [&](std::string_view name, int64_t heads, int64_t length, int64_t depth) {
+  const auto input = [&](std::string_view name, int64_t heads, const Extent& length,
+                         int64_t depth) {
     return str("  ", name, ": {dtype: ", dtype, ", shape: [", s.batch, ", ", heads, ", ", length,
                ", ", depth, "]}\n");
   };
@@ -42,9 +58,14 @@ inline std::string spelled_out(const std::string& nodes) {
 
 // The numbers of queries and keys as "i" and "j".
 inline std::string numbers(const AttentionSizes& s, std::string_view dtype = "i64") {
-  return str("  - {out: j, op: arange, start: 0, end: ", s.keys, ", step: 1, dtype: ", dtype,
-             "}\n  - {out: i0, op: arange, start: 0, end: ", s.queries, ", step: 1, dtype: ", dtype,
-             "}\n  - {out: i, op: unsqueeze, in: [i0], dim: 1}\n");
+  const auto range = [&](const char* name, const Extent& size) {
+    if (*size.symbol)
+      return str("  - {out: ", name, ", op: iota, size: [", size, "], dtype: ", dtype, "}\n");
+    return str("  - {out: ", name, ", op: arange, start: 0, end: ", size,
+               ", step: 1, dtype: ", dtype, "}\n");
+  };
+  return range("j", s.keys) + range("i0", s.queries) +
+         "  - {out: i, op: unsqueeze, in: [i0], dim: 1}\n";
 }
 
 inline std::string masked_by(const std::string& condition) {
@@ -422,8 +443,9 @@ inline std::vector<AttentionCase> attention_cases_of_16_bits() {
 }
 
 inline ir::Graph attention_graph(const AttentionCase& c) {
-  return parse_yaml_graph("tcc: 1\nname: attention\ninputs:\n" + c.inputs + "nodes:\n" + c.nodes +
-                              "outputs: " + c.outputs + "\n",
+  const std::string dims = c.dims.empty() ? "" : "dims: {" + c.dims + "}\n";
+  return parse_yaml_graph("tcc: 1\nname: attention\n" + dims + "inputs:\n" + c.inputs + "nodes:\n" +
+                              c.nodes + "outputs: " + c.outputs + "\n",
                           c.name + ".yaml", ".");
 }
 

@@ -27,6 +27,12 @@ TEST(Attention, IsRightWhateverTheGraph) {
   test::check_random_attention(test::Devices::software, 12);
 }
 
+TEST(Attention, IsRightAtSizesOfRunTime) {
+  for (const std::string& device : test::devices_present(test::Devices::software))
+    test::check_random_open_attention(test::open_once(device), test::open_once(device)->target(),
+                                      12, {"attention"});
+}
+
 // Configs with keys that several workgroups share, drawn at random.
 class SplitKeys : public sched::ConfigSource {
  public:

@@ -1,20 +1,35 @@
-// Kernels of attention on matrix units share the order of tiles, and the end of rows whose results lie in
+// Kernels of attention on matrix units share their sizes, the order of tiles, and the end of rows whose results lie in
 // accumulators as mma and wgmma leave them. The constant `params` is the kernel's.
+
+// Sizes that come at run time, which are 0 in the params, are numbers that the kernel gets.
+#if defined(SIZE_BATCHES) || defined(SIZE_QUERIES)
+#define OPEN_GRID
+#endif
+#ifndef SIZE_BATCHES
+#define SIZE_BATCHES i32(params.batches)
+#endif
+#ifndef SIZE_QUERIES
+#define SIZE_QUERIES i32(params.queries)
+#endif
+#ifndef SIZE_KEYS
+#define SIZE_KEYS i32(params.keys)
+#endif
 
 #define MINUS_INFINITY tcc_bits_f32(0xff800000u)
 #define SCALE tcc_bits_f32(u32(params.scale_bits))
 
-// The n-th tile of queries: its batch and its number. Of `HEADS` batches that are walked together, keys and values stay
-// in L2. Where tiles differ in length (ORDERS), the last ones come first.
+// The n-th tile of queries, of `tiles` of each of `batches`: its batch and its number. Of `HEADS` batches that are walked
+// together, keys and values stay in L2. Where tiles differ in length (ORDERS), the last ones come first.
 struct QueryTilePlace {
   i32 batch, tile;
 };
-template <i32 BATCHES, i32 TILES, i32 HEADS, bool ORDERS> TCC_FN QueryTilePlace query_tile(i32 n) {
-  constexpr i32 section = HEADS * TILES;
+template <i32 HEADS, bool ORDERS, class Batches, class Tiles>
+TCC_FN QueryTilePlace query_tile(i32 n, Batches batches, Tiles tiles) {
+  const i32 section = HEADS * tiles;
   const i32 first = n / section * HEADS;
-  const i32 heads = BATCHES - first < HEADS ? BATCHES - first : HEADS;
+  const i32 heads = batches - first < HEADS ? batches - first : HEADS;
   const i32 in_section = n % section;
-  return {first + in_section % heads, ORDERS ? TILES - 1 - in_section / heads : in_section / heads};
+  return {first + in_section % heads, ORDERS ? tiles - 1 - in_section / heads : in_section / heads};
 }
 
 // Tiles of keys [first, end) that some query of a tile of queries sees, of which all queries see all keys of [inside,
@@ -28,9 +43,9 @@ TCC_FN Range tiles_of_keys(i32 block_k, i32 first, i32 end, i32 inside, i32 insi
 }
 
 // The keys that some of ROWS rows see, as bounds in keys, where each row has bounds of its own. The lanes of a warp ask
-// together: `ask`(row, keys) gives those of a row, and returns whether there is such a row.
-template <i32 ROWS, i32 KEYS, class Ask> TCC_FN Range keys_of_queries(i32 lane, Ask ask) {
-  i32 all[4] = {KEYS, 0, 0, KEYS};
+// together: `ask`(row, keys) gives those of a row, and returns whether there is such a row. `keys`: all that there are.
+template <i32 ROWS, class Ask> TCC_FN Range keys_of_queries(i32 lane, i32 keys, Ask ask) {
+  i32 all[4] = {keys, 0, 0, keys};
 #pragma unroll 2
   for (i32 first = 0; first < ROWS; first += 32) {
     i32 of_row[4];

@@ -59,16 +59,18 @@ namespace shape = attention_sm80;
 constexpr i32 BLOCK_Q = params.block_q, BLOCK_K = params.block_k, THREADS = shape::threads(params);
 constexpr i32 WARP_Q = shape::warp_q(params), WARP_K = shape::warp_k(params);
 constexpr i32 WARPS_Q = params.warps_q, WARPS_K = params.warps_k, STAGES = params.stages, PARTS = params.parts;
-constexpr i32 QUERIES = params.queries, KEYS = params.keys, DEPTH = params.depth, DEPTH_V = params.depth_v;
-constexpr i32 PACK = params.pack, QUERY_TILES = shape::query_tiles(params);
+constexpr i32 DEPTH = params.depth, DEPTH_V = params.depth_v, PACK = params.pack;
 constexpr i32 COLUMNS = shape::columns(params), COLUMNS_V = shape::columns_v(params);
 constexpr bool KEEPS_QUERIES = shape::keeps_queries(params);
 constexpr Element ELEMENT = params.element;
 // Fragments: 16 rows; 8 keys; 16 depths, or keys of weights; 8 depths of values.
 constexpr i32 ROWS = WARP_Q / 16, TILES_K = WARP_K / 8, STEPS = COLUMNS / 16, STEPS_V = WARP_K / 16, TILES_V = COLUMNS_V / 8;
-static_assert(WORKGROUP == THREADS && GRID == shape::workgroups(params), "the launch is that of the params");
+static_assert(WORKGROUP == THREADS, "the launch is that of the params");
+#ifndef OPEN_GRID
+static_assert(GRID == shape::workgroups(params), "the launch is that of the params");
+#endif
 static_assert(shape::legal_warps(params), "warps have 16 or 32 rows, and multiples of 16 keys");
-static_assert(PACK == 1 || QUERY_TILES == 1, "packed batches are in one tile");
+static_assert(PACK == 1 || shape::query_tiles(params) == 1, "packed batches are in one tile");
 
 using QueryTile = SharedTile<ELEMENT, true, BLOCK_Q, COLUMNS>;
 using KeyTile = SharedTile<ELEMENT, true, BLOCK_K, COLUMNS>;
@@ -175,22 +177,26 @@ TCC_ENTRY {
   const i32 warp = __shfl_sync(~0u, thread / 32, 0);
   const i32 warp_q = warp % WARPS_Q, warp_k = warp / WARPS_Q;
   const i32 block = i32(TCC_BLOCK), part = block % PARTS;
-  const QueryTilePlace place = query_tile<shape::packs(params), QUERY_TILES, params.heads, params.orders>(block / PARTS);
+  const Size<params.queries> all_queries(SIZE_QUERIES);
+  const Size<params.keys> all_keys(SIZE_KEYS);
+  const Size<shape::packs(params)> packs(SIZE_BATCHES / PACK);
+  const Size<shape::query_tiles(params)> query_tiles((all_queries * PACK + BLOCK_Q - 1) / BLOCK_Q);
+  const QueryTilePlace place = query_tile<params.heads, params.orders>(block / PARTS, packs, query_tiles);
   const i32 batch0 = place.batch * PACK;  // of the first row
   // Rows of the tile as the hooks know them.
   const auto row_at = [&](i32 row) -> OperandRow {
     if constexpr (PACK == 1) {
       const i32 query = place.tile * BLOCK_Q + row;
-      return {batch0, query, QUERIES % BLOCK_Q == 0 || query < QUERIES};
+      return {batch0, query, all_queries.fills(BLOCK_Q) || query < all_queries};
     } else {
-      const i32 number = row / QUERIES, last = PACK - 1;
-      return {batch0 + (number < last ? number : last), row % QUERIES, row < PACK * QUERIES};
+      const i32 number = row / all_queries, last = PACK - 1;
+      return {batch0 + (number < last ? number : last), row % all_queries, row < PACK * all_queries};
     }
   };
 
-  Range range = {KEYS, 0, 0, KEYS};
+  Range range = {all_keys, 0, 0, all_keys};
   if constexpr (params.by_query) {
-    range = keys_of_queries<BLOCK_Q, KEYS>(lane, [&](i32 row, i32(&keys)[4]) {
+    range = keys_of_queries<BLOCK_Q>(lane, all_keys, [&](i32 row, i32(&keys)[4]) {
       const OperandRow at = row_at(row);
       if (at.exists) key_range(TCC_BUFFERS at.batch, at.row, keys);
       return at.exists;
@@ -214,7 +220,7 @@ TCC_ENTRY {
   const auto key_at = [&](i32 tile) {
     return [=](i32 r) -> OperandRow {
       const i32 key = tile * BLOCK_K + r;
-      return {batch0, key, KEYS % BLOCK_K == 0 || key < KEYS};
+      return {batch0, key, all_keys.fills(BLOCK_K) || key < all_keys};
     };
   };
   // Where rows of a tile of keys begin, or of a tile of queries.

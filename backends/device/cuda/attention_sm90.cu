@@ -62,14 +62,20 @@ TCC_FN void epilogue(f32* b0, i32 batch, i32 row, i32 part, const f32 (&acc)[8])
 #endif
 
 constexpr i32 GROUPS = params.groups, BLOCK_Q = attention_sm90::block_q(params), BLOCK_K = params.block_k;
-constexpr i32 QUERIES = params.queries, KEYS = params.keys, DEPTH = params.depth, DEPTH_V = params.depth_v;
+constexpr i32 DEPTH = params.depth, DEPTH_V = params.depth_v;
 constexpr i32 PANELS = attention_sm90::panels(params), PANELS_V = attention_sm90::panels_v(params);
-constexpr i32 COLUMNS_V = attention_sm90::columns_v(params), QUERY_TILES = attention_sm90::query_tiles(params);
+constexpr i32 COLUMNS_V = attention_sm90::columns_v(params);
 constexpr i32 STEPS = (DEPTH + 15) / 16, PARTS = params.parts;
 constexpr bool COMPUTES_QUERIES = params.q_vector > 0;
 constexpr i32 KEY_MAP = COMPUTES_QUERIES ? 0 : 1;
 constexpr Element ELEMENT = params.element;
-static_assert(WORKGROUP == attention_sm90::threads(params) && GRID == params.workgroups, "the launch is that of the params");
+static_assert(WORKGROUP == attention_sm90::threads(params), "the launch is that of the params");
+// With sizes that come at run time, the launch's tiles and workgroups are numbers that the kernel gets, too.
+#ifndef OPEN_GRID
+#define TILES i32(attention_sm90::tiles(params))
+#define WORKGROUPS i32(params.workgroups)
+static_assert(GRID == WORKGROUPS, "the launch is that of the params");
+#endif
 static_assert(attention_sm90::fits_registers(params), "accumulators fit in registers");
 static_assert(WGMMA_KEYS == BLOCK_K && WGMMA_VALUES == COLUMNS_V, "the macros are those of the params");
 
@@ -94,14 +100,10 @@ struct ValueBarriers : Values::Barriers {};
 struct SharedStorage : AllQueries, KeyTiles, ValueTiles, QueryBarriers, KeyBarriers, ValueBarriers {};
 static_assert(sizeof(SharedStorage) + 1024 == attention_sm90::shared_bytes(params), "the host knows the storage");
 
-// The n-th tile: its batch and its first query, and the part of the keys.
+// A tile's batch and its first query, and the part of the keys.
 struct Place {
   i32 batch, query, part;
 };
-TCC_FN Place place_of(i32 n) {
-  const QueryTilePlace at = query_tile<params.batches, QUERY_TILES, params.heads, params.orders>(n / PARTS);
-  return {at.batch, at.tile * BLOCK_Q, n % PARTS};
-}
 
 // S = Q K^T of 64 queries.
 TCC_FN void multiply_keys(f32 (&s)[BLOCK_K / 2], u32 q, u32 k) {
@@ -184,7 +186,14 @@ TCC_ENTRY {
   __syncthreads();
   TCC_BEGIN
 
-  constexpr i32 TILES = attention_sm90::tiles(params), WORKGROUPS = params.workgroups;
+  const Size<params.queries> all_queries(SIZE_QUERIES);
+  const Size<params.keys> all_keys(SIZE_KEYS);
+  const Size<params.batches> batches(SIZE_BATCHES);
+  const Size<attention_sm90::query_tiles(params)> query_tiles((all_queries + BLOCK_Q - 1) / BLOCK_Q);
+  const auto place_of = [&](i32 n) -> Place {
+    const QueryTilePlace at = query_tile<params.heads, params.orders>(n / PARTS, batches, query_tiles);
+    return {at.batch, at.tile * BLOCK_Q, n % PARTS};
+  };
   // Where tiles become shorter, each second round is walked backwards, so that all workgroups have as much to do.
   const auto tile_of = [&](i32 round) {
     const i32 block = i32(TCC_BLOCK);
@@ -194,8 +203,8 @@ TCC_ENTRY {
   const auto range_of = [&](Place place) -> Range {
     i32 keys[4];
     if constexpr (params.by_query) {
-      const Range range = keys_of_queries<BLOCK_Q, KEYS>(thread % 32, [&](i32 row, i32(&of_row)[4]) {
-        const bool exists = QUERIES % BLOCK_Q == 0 || place.query + row < QUERIES;
+      const Range range = keys_of_queries<BLOCK_Q>(thread % 32, all_keys, [&](i32 row, i32(&of_row)[4]) {
+        const bool exists = all_queries.fills(BLOCK_Q) || place.query + row < all_queries;
         if (exists) key_range(TCC_BUFFERS place.batch, place.query + row, of_row);
         return exists;
       });

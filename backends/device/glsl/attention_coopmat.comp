@@ -14,7 +14,7 @@
 // workgroups that do store parts.
 //
 // Defines: params_NAME, the members of an AttentionCoopmat, and params_sizes_NAME, those of its AttentionCoopmatSizes
-// (common/attention_coopmat_shape.h); X_BUFFER, SCORE_KEYS, IN_STEP. Hooks (scheduler/templates/attention_hooks.h has their meaning), of an operand
+// (common/attention_coopmat_shape.h); X_BUFFER, SCORE_KEYS, IN_STEP; SIZE_NAME, of sizes that come at run time. Hooks (scheduler/templates/attention_hooks.h has their meaning), of an operand
 // x by how it is loaded:
 //   tiles     chunk_x(batch); of rows that lie apart, row_x(batch, row)
 //   computed  load_x(batch, row, d, v)
@@ -158,8 +158,26 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[8]) {
 #define WIDE_V (COLUMNS_V / UNIT_N)
 #define STEPS (COLUMNS / UNIT_K)
 #define STEPS_V (KEYS / UNIT_K)
+// Sizes that come at run time are numbers which the kernel gets; `params` has 0 for them.
+#ifndef SIZE_BATCHES
+#define SIZE_BATCHES params_batches
+#endif
+#ifndef SIZE_QUERIES
+#define SIZE_QUERIES params_queries
+#endif
+#ifndef SIZE_KEYS
+#define SIZE_KEYS params_keys
+#endif
+#if params_sizes_packs == 0
+#define PACKS (SIZE_BATCHES / params_pack)
+#else
 #define PACKS params_sizes_packs
+#endif
+#if params_sizes_query_tiles == 0
+#define QUERY_TILES ((SIZE_QUERIES + BLOCK_Q - 1) / BLOCK_Q)
+#else
 #define QUERY_TILES params_sizes_query_tiles
+#endif
 #define SCALE intBitsToFloat(params_scale_bits)
 #if params_weights != 0 && params_element == Element_f16
 #define GROWTH 0.0  // changed weights have no room above 1
@@ -211,7 +229,7 @@ shared i32 bounds[4];  // of the keys that the rows see
 APART_FETCH(fetch_q, Q_BUFFER, row_q, params_depth)
 #define Q_BASE(batch) 0
 #elif params_q_load == Load_tiles
-TILES_FETCH(fetch_q, Q_BUFFER, params_queries, params_depth, params_q_stride)
+TILES_FETCH(fetch_q, Q_BUFFER, SIZE_QUERIES, params_depth, params_q_stride)
 #define Q_BASE(batch) chunk_q(TCC_BUFFERS batch)
 #else
 COMPUTED_FETCH(fetch_q, load_q, params_q_vector)
@@ -221,7 +239,7 @@ COMPUTED_FETCH(fetch_q, load_q, params_q_vector)
 APART_FETCH(fetch_k, K_BUFFER, row_k, params_depth)
 #define K_BASE(batch) 0
 #elif params_k_load == Load_tiles
-TILES_FETCH(fetch_k, K_BUFFER, params_keys, params_depth, params_k_stride)
+TILES_FETCH(fetch_k, K_BUFFER, SIZE_KEYS, params_depth, params_k_stride)
 #define K_BASE(batch) chunk_k(TCC_BUFFERS batch)
 #else
 COMPUTED_FETCH(fetch_k, load_k, params_k_vector)
@@ -231,7 +249,7 @@ COMPUTED_FETCH(fetch_k, load_k, params_k_vector)
 APART_FETCH(fetch_v, V_BUFFER, row_v, params_depth_v)
 #define V_BASE(batch) 0
 #elif params_v_load == Load_tiles
-TILES_FETCH(fetch_v, V_BUFFER, params_keys, params_depth_v, params_v_stride)
+TILES_FETCH(fetch_v, V_BUFFER, SIZE_KEYS, params_depth_v, params_v_stride)
 #define V_BASE(batch) chunk_v(TCC_BUFFERS batch)
 #else
 COMPUTED_FETCH(fetch_v, load_v, params_v_vector)
@@ -242,7 +260,7 @@ COMPUTED_FETCH(fetch_v, load_v, params_v_vector)
 #if params_pack == 1
 #define BATCH_OF(row) batch0
 #define QUERY_OF(row) (query0 + (row))
-#define EXISTS(row) (params_queries % BLOCK_Q == 0 || QUERY_OF(row) < params_queries)
+#define EXISTS(row) (params_queries != 0 && params_queries % BLOCK_Q == 0 || QUERY_OF(row) < SIZE_QUERIES)
 #else
 #define BATCH_OF(row) (batch0 + LEAST((row) / params_queries, params_pack - 1))
 #define QUERY_OF(row) ((row) % params_queries)
@@ -280,7 +298,7 @@ TCC_ENTRY {
   // Tiles [first, end) are seen by some query, and all queries see all keys of [inside, inside_end).
 #if params_by_query
   if (thread == 0) {
-    bounds[0] = bounds[3] = params_keys;
+    bounds[0] = bounds[3] = SIZE_KEYS;
     bounds[1] = bounds[2] = 0;
   }
   barrier();
@@ -298,7 +316,7 @@ TCC_ENTRY {
   barrier();
   i32 first = bounds[0], end = bounds[1], inside = bounds[2], inside_end = bounds[3];
 #else
-  i32 first = params_keys, end = 0, inside = 0, inside_end = params_keys;
+  i32 first = SIZE_KEYS, end = 0, inside = 0, inside_end = SIZE_KEYS;
   [[dont_unroll]] for (i32 i = 0; i < params_pack; ++i) {
     i32 range[4];
     key_range(TCC_BUFFERS batch0 + i, tile_q, range);

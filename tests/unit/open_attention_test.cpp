@@ -1,0 +1,147 @@
+// Attention of open batches, queries and keys as kernels of CUDA: which templates take it, how they
+// divide it, and that kernels do not spill.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "backends/compile/nvrtc.h"
+#include "backends/pipeline.h"
+#include "frontend/graph_file.h"
+#include "tests/cubin.h"
+#include "tests/random_configs.h"
+#include "tests/unit/attention_cases.h"
+
+namespace tcc {
+namespace {
+
+using Dims = std::map<std::string, ir::SizeRange, std::less<>>;
+
+exec::Executable compiled(const ir::Graph& graph, const char* target, const Dims& dims,
+                          const sched::ConfigSource* configs = nullptr) {
+  backends::CompileOptions options;
+  for (const auto& [name, range] : dims) options.open_dims[name] = range;
+  options.binaries = backends::nvrtc_missing().empty();
+  options.configs = configs;
+  return backends::compile(graph, sched::target_by_name(target), options);
+}
+
+// Heads of batches, queries and keys that are open.
+ir::Graph batched(std::string_view dtype, std::string_view attributes, int64_t depth = 64) {
+  const test::AttentionSizes s = {{4, "B"}, 8, 8, {512, "Q"}, {700, "K"}, depth, depth};
+  return test::attention_graph(
+      {"open", test::attention_inputs(s, dtype),
+       str("  - {out: [a, l], op: scaled_dot_product_attention, in: [q, k, v]", attributes, "}\n"),
+       "[a, l]", "B: 4, Q: 512, K: 700"});
+}
+
+const Dims kOpen = {{"B", {.least = 0, .most = 64}},
+                    {"Q", {.least = 0, .most = 4096}},
+                    {"K", {.least = 0, .most = 4096}}};
+
+// A few words that are used once a tile may lie in local memory.
+void expect_on_units(const char* target, const std::string& template_name, int64_t most_of_frame) {
+  for (uint64_t seed = 0; seed <= 6; ++seed)
+    for (const char* attributes : {"", ", is_causal: true"}) {
+      const test::RandomConfigs configs(seed);
+      const exec::Executable executable = compiled(batched(seed % 2 ? "f16" : "bf16", attributes),
+                                                   target, kOpen, seed > 0 ? &configs : nullptr);
+      const exec::KernelBinary& kernel = executable.kernels.front();
+      SCOPED_TRACE(str(target, ", seed ", seed, attributes, ": ", kernel.config));
+      EXPECT_EQ(kernel.template_name, template_name);
+      for (const char* size : {"SIZE_BATCHES", "SIZE_QUERIES", "SIZE_KEYS"})
+        EXPECT_NE(kernel.source.find(str("#define ", size, " tcc_")), std::string::npos) << size;
+      if (!kernel.code.empty()) { EXPECT_LE(test::frame_bytes(kernel.code), most_of_frame); }
+      // Nothing is launched where there are no queries.
+      for (const int64_t size : {0, 1, 7, 1000})
+        exec::check(executable, {{{"B", size % 60}, {"Q", size}, {"K", size / 2}}});
+    }
+}
+
+TEST(OpenAttention, IsOnMmaOfCuda) { expect_on_units("cuda:sm_80", "attention_sm80", 64); }
+TEST(OpenAttention, IsOnWgmmaOfCuda) { expect_on_units("cuda:sm_90a", "attention_sm90", 64); }
+
+TEST(OpenAttention, DefaultsDoNotSpill) {
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a"})
+    for (const int64_t depth : {64, 128, 256})
+      for (const char* attributes : {"", ", is_causal: true", ", dropout_p: 0.1"}) {
+        const exec::Executable executable =
+            compiled(batched("bf16", attributes, depth), target, kOpen);
+        const exec::KernelBinary& kernel = executable.kernels.front();
+        if (kernel.code.empty()) GTEST_SKIP() << "there is no NVRTC";
+        EXPECT_LE(test::frame_bytes(kernel.code), 16)
+            << target << " " << depth << attributes << ": " << kernel.config;
+      }
+}
+
+// Sizes that are numbers are constants of the kernel.
+TEST(OpenAttention, LeavesNumbersToTheCompiler) {
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a"}) {
+    const test::AttentionSizes s = {4, 8, 8, 512, {700, "K"}, 64, 64};
+    const ir::Graph graph = test::attention_graph(
+        {"open", test::attention_inputs(s, "bf16"), test::kOp, "[a]", "K: 700"});
+    const exec::Executable executable = compiled(graph, target, {{"K", {.least = 1, .most = 900}}});
+    const std::string& source = executable.kernels.front().source;
+    EXPECT_NE(source.find("p.queries = 512;"), source.npos) << target;
+    EXPECT_NE(source.find("p.keys = 0;"), source.npos) << target;
+    EXPECT_EQ(source.find("#define SIZE_QUERIES tcc_"), source.npos) << target;
+  }
+}
+
+// Rows of a batch that is open and inside of them: how far apart they are comes at run time.
+TEST(OpenAttention, ReadsRowsOfOpenStrides) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: open\ndims: {B: 4, S: 512}\n"
+      "inputs: {q: {dtype: bf16, shape: [S, B, 8, 64]}, k: {dtype: bf16, shape: [S, B, 8, 64]},\n"
+      "  v: {dtype: bf16, shape: [S, B, 8, 64]}}\n"
+      "nodes:\n"
+      "  - {out: q1, op: permute, in: [q], dims: [1, 2, 0, 3]}\n"
+      "  - {out: k1, op: permute, in: [k], dims: [1, 2, 0, 3]}\n"
+      "  - {out: v1, op: permute, in: [v], dims: [1, 2, 0, 3]}\n"
+      "  - {out: a, op: scaled_dot_product_attention, in: [q1, k1, v1]}\n"
+      "outputs: [a]\n",
+      "open.yaml", ".");
+  const Dims dims = {{"B", {.least = 1, .most = 64}}, {"S", {.least = 1, .most = 4096}}};
+  const exec::KernelBinary mma = compiled(graph, "cuda:sm_80", dims).kernels.front();
+  EXPECT_EQ(mma.template_name, "attention_sm80");
+  EXPECT_NE(mma.source.find("p.k.apart = true;"), std::string::npos);
+  EXPECT_NE(mma.source.find("p.k.vector = 8;"), std::string::npos);
+  EXPECT_EQ(compiled(graph, "cuda:sm_90a", dims).kernels.front().template_name, "attention_sm90");
+}
+
+// A token's attention to all before it: workgroups share the keys, whose number grows.
+TEST(OpenAttention, SplitsKeysOfAGrowingCache) {
+  const auto decoder = [](const char* dtype) {
+    std::string text =
+        "tcc: 1\nname: decoder\ndims: {P: 64}\n"
+        "inputs: {q: {dtype: T, shape: [1, 32, 1, 128]}, k: {dtype: T, shape: [1, 8, 1, 128]},\n"
+        "  v: {dtype: T, shape: [1, 8, 1, 128]}}\n"
+        "states: {keys: {dtype: T, shape: [1, 8, P + 1, 128]},\n"
+        "  values: {dtype: T, shape: [1, 8, P + 1, 128]}}\n"
+        "nodes:\n"
+        "  - {out: k2, op: append, in: [keys, k], dim: 2, length: P}\n"
+        "  - {out: v2, op: append, in: [values, v], dim: 2, length: P}\n"
+        "  - {out: kn, op: slice, in: [k2], dim: 2, start: 0, end: P + 1}\n"
+        "  - {out: vn, op: slice, in: [v2], dim: 2, start: 0, end: P + 1}\n"
+        "  - {out: y, op: scaled_dot_product_attention, in: [q, kn, vn], enable_gqa: true}\n"
+        "outputs: [y]\n";
+    for (size_t at = 0; (at = text.find("dtype: T", at)) != text.npos;)
+      text.replace(at, 8, str("dtype: ", dtype));
+    return parse_yaml_graph(text, "decoder.yaml", ".");
+  };
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a"})
+    for (const char* dtype : {"bf16", "f32"}) {
+      const exec::Executable executable =
+          compiled(decoder(dtype), target, {{"P", {.least = 0, .most = 8191}}});
+      const std::string name = str(dtype) == "f32" ? "attention" : "attention_sm80";
+      const auto parts =
+          std::ranges::find(executable.kernels, name, &exec::KernelBinary::template_name);
+      ASSERT_NE(parts, executable.kernels.end()) << target << dtype;
+      EXPECT_EQ(parts->config.find("split_keys=1 "), std::string::npos) << parts->config;
+      EXPECT_EQ(std::ranges::count(executable.kernels, name, &exec::KernelBinary::template_name),
+                2);
+      for (const int64_t length : {0, 1, 100, 8191}) exec::check(executable, {{{"P", length}}});
+    }
+}
+
+}  // namespace
+}  // namespace tcc
