@@ -62,8 +62,8 @@ class Candidate {
   virtual bool updates_in_place(const ir::Value* /*input*/, const ir::Value* /*output*/) const {
     return false;
   }
-  // Returns whether operands of the region's products that are computed are computed once in all,
-  // or once for each of few parts, not once for each tile of the other operand.
+  // Returns whether the estimates count how often computed operands of the region's products are
+  // computed: once in all, for each of few parts, or for each workgroup. They decide then.
   virtual bool computes_operands_once() const { return false; }
   // Orders of dims that the kernels want in memory, whatever else reads the buffers.
   virtual std::vector<LayoutWish> order_wishes() const { return {}; }

@@ -322,14 +322,14 @@ class Partitioner {
   // Why the group does not become a part of the only one that reads it, or "".
   std::string against_absorbing(size_t g, size_t into) const {
     if (groups_.has_contraction(g)) return "the result of a product is not computed again";
-    // Reductions of the same rows stand side by side.
-    if (!groups_.is_pointwise(g) && (!groups_.is_reduction(g) || !groups_.is_reduction(into)))
-      return "what is reduced, scanned or sorted is not computed again";
     std::vector<const Node*> nodes = groups_.nodes(g);
     const bool product = groups_.has_contraction(into), widens = product && only_casts(nodes);
     const auto& others = groups_.nodes(into);
     if (const Candidate* both = computing_once(g, into); both && !is_copy(g))
       return is_apart(nodes, others) ? "the plan keeps them apart" : against_slower(g, into, *both);
+    // Reductions of the same rows stand side by side.
+    if (!groups_.is_pointwise(g) && (!groups_.is_reduction(g) || !groups_.is_reduction(into)))
+      return "what is reduced, scanned or sorted is not computed again";
     if (product && !widens && groups_.slots(nodes) > kLoadSlots) {
       // Ops between products are computed once per score, as random numbers of dropout are.
       if (!groups_.has_products(into) || groups_.feeds_products(nodes, others))
@@ -351,11 +351,11 @@ class Partitioner {
     return is_other ? against_slower(g, into, **match) : "";
   }
 
-  // The candidate of both where the first makes an operand of the second's products, each element
-  // once; else null.
+  // The candidate of both where the first makes an operand of the second's products and the
+  // estimate counts how often it is computed; else null.
   const Candidate* computing_once(size_t g, size_t into) const {
     const auto &nodes = groups_.nodes(g), &others = groups_.nodes(into);
-    if (!groups_.has_products(into) || !groups_.feeds_products(nodes, others)) return nullptr;
+    if (!groups_.has_contraction(into) || !groups_.feeds_products(nodes, others)) return nullptr;
     std::vector<const Node*> both = nodes;
     both.insert(both.end(), others.begin(), others.end());
     const Match& match = groups_.match(both);

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "ir/passes/graph_rewrite.h"
 #include "ir/sizes.h"
 #include "scheduler/region_text.h"
 #include "support/error.h"
@@ -131,6 +132,10 @@ std::string kernel_key(const Region& region) {
   for (size_t i = 0; i < region.outputs.size(); ++i)
     if (region.in_place.contains(region.outputs[i]))
       key += str(" ", i, " in ", region.slot_of_output(region.outputs[i]));
+  // Kernels may read before the launch before them has ended what no kernel writes.
+  if (region.anchor && region.anchor->op->kind == ir::OpKind::contraction)
+    for (size_t i = 0; i < region.inputs.size(); ++i)
+      if (ir::is_fixed(region.inputs[i])) key += str(" ", i, " fixed");
   return key;
 }
 

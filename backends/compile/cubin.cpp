@@ -30,6 +30,12 @@ bool waits_first(std::span<const uint8_t> cubin) {
   constexpr unsigned kOperation = 0x1ff, kWait = 0x02e;  // of an instruction's first bits
   // LD LDG ST STG RED ATOM ATOMG LDGSTS UTMALDG
   constexpr unsigned kAccesses[] = {0x180, 0x181, 0x185, 0x186, 0x18e, 0x18a, 0x1a8, 0x1ae, 0x1b4};
+  constexpr unsigned kLoad = 0x181;                                            // LDG
+  constexpr unsigned kEvictionShift = 20, kEvictionMask = 7, kEvictFirst = 0;  // of its third word
+  const auto is_of_fixed = [&](unsigned operation, std::span<const uint8_t> text, size_t at) {
+    return operation == kLoad &&
+           (read_at<uint32_t>(text, at + 8) >> kEvictionShift & kEvictionMask) == kEvictFirst;
+  };
   bool found = false, first = true;
   each_section(cubin, [&](std::string_view name, std::span<const uint8_t> text) {
     if (!name.starts_with(".text.")) return;
@@ -40,7 +46,8 @@ bool waits_first(std::span<const uint8_t> cubin) {
         found = true;
         return;
       }
-      if (std::ranges::find(kAccesses, operation) != std::end(kAccesses)) {
+      if (std::ranges::find(kAccesses, operation) != std::end(kAccesses) &&
+          !is_of_fixed(operation, text, at)) {
         first = false;
         return;
       }

@@ -27,7 +27,9 @@ void each_section(
 
 // Returns whether the kernels of a cubin of sm_90 wait for the launch before them (ACQBULK) ahead
 // of all their instructions that reach memory, in the order of the text. ptxas may move a load of
-// read-only memory up past the wait; such a kernel must not overlap the launch before it.
+// read-only memory up past the wait; such a kernel must not overlap the launch before it. Loads of
+// memory that no kernel writes may come before the wait: sources write them with L1::evict_first
+// (gemv.cu), which nothing else has.
 bool waits_first(std::span<const uint8_t> cubin);
 
 }  // namespace tcc::backends

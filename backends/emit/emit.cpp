@@ -257,12 +257,8 @@ class Unit {
   bool waits() const {
     return target_.overlapping_launches && !kernel_.begins_alone && !d_.wait.empty();
   }
-  std::vector<std::string> beginning() const {
-    std::vector<std::string> lines;
-    if (target_.overlapping_launches && !d_.release.empty()) lines.push_back(d_.release);
-    if (waits()) lines.push_back(d_.wait);
-    return lines;
-  }
+  std::string release() const { return target_.overlapping_launches ? d_.release : ""; }
+  std::string wait() const { return waits() ? d_.wait : ""; }
 
   std::string shared_arrays(const sched::KernelNames& names) const {
     std::string text;
@@ -282,7 +278,8 @@ class Unit {
   Code generated() {
     sched::KernelNames names(kernel_, nullptr, reserved_);
     Printer printer(kernel_, d_, names);
-    for (const std::string& line : beginning()) printer.line(line);
+    for (const std::string& line : {release(), wait()})
+      if (!line.empty()) printer.line(line);
     const std::string type = printer.index_type();
     const auto declare = [&](const ir::SymInt& axis, const std::string& value) {
       if (!axis.is_const())
@@ -379,9 +376,8 @@ class Unit {
     text += std::string("#define INDEX ") + (kernel_.wide_index ? "i64" : "i32") + "\n";
     text += "#define TCC_ENTRY " + entry() + "\n";
     if (!d_.wait.empty()) {
-      text += "#define TCC_BEGIN";
-      for (const std::string& line : beginning()) text += " " + line;
-      text += "\n";
+      text += "#define TCC_RELEASE " + release() + "\n#define TCC_WAIT " + wait() + "\n";
+      text += "#define TCC_BEGIN TCC_RELEASE TCC_WAIT\n";
     }
     text += "#define TCC_BLOCK (" + d_.block_index + ")\n";
     text += "#define TCC_THREAD (" + thread_index() + ")\n";

@@ -21,6 +21,7 @@ Hook::Parameter passed_place(std::string name, const SymInt& extent) {
 Hook ContractionHooks::load(bool of_a, std::string name) const {
   const ContractionPlan::Operand& operand = of_a ? plan_.a : plan_.b;
   const FlatAxes& free = of_a ? plan_.m : plan_.n;
+  const bool has_rows = !plan_.rows.empty() && plan_.rows.of_a == of_a;
   int64_t width = operand.vector;
   Hook hook;
   hook.name = std::move(name);
@@ -40,7 +41,12 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
                      Hook::array_parameter("out_values", plan_.accumulator, width, true)};
   const SymInt batch = hook.parameters[0].axis, raw_free = hook.parameters[1].axis,
                raw_k = hook.parameters[2].axis;
-  const Variable& values = hook.parameters[3].array;
+  const Variable values = hook.parameters[3].array;
+  if (has_rows) {
+    Hook::Parameter results = Hook::array_parameter("rows", DType::f32, plan_.rows.count(), false);
+    results.array = plan_.rows.results;
+    hook.parameters.insert(hook.parameters.end() - 1, std::move(results));
+  }
   SymInt f = SymInt::axis(of_a ? "m" : "n", free_count), k = SymInt::axis("kk", k_count);
   SymInt element_free = operand.along_k ? f : f * width + v;
   SymInt element_k = operand.along_k ? k * width + v : k;

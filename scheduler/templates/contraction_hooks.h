@@ -24,7 +24,7 @@ class ContractionHooks {
   // `name`(batch, at, k, out_values[vector]): `vector` neighbours of the plan's operand A or B, as
   // the accumulator's type, along k (then k counts vectors) or along the operand's own axis (then
   // `at` does). Rows and columns past the end repeat the last one; products past the end of k are
-  // zero.
+  // zero. An operand whose rows are reduced gets its row's results before out_values.
   Hook load(bool of_a, std::string name) const;
 
   // epilogue(batch, row, part, acc[segment]): stores one row segment; `part` counts segments. The

@@ -107,6 +107,12 @@ ContractionPlan::Axes ContractionPlan::axes(const SymInt& batch_index, const Sym
 
 Expr operand_element(Inliner& inliner, const Region& region, const ContractionPlan& plan, bool of_a,
                      const SymInt& batch, const SymInt& free, const SymInt& k) {
+  bind_rows(inliner, plan.rows);
+  return bound_element(inliner, region, plan, of_a, batch, free, k);
+}
+
+Expr bound_element(Inliner& inliner, const Region& region, const ContractionPlan& plan, bool of_a,
+                   const SymInt& batch, const SymInt& free, const SymInt& k) {
   bool first = of_a != plan.swapped;  // the op's own A
   ContractionPlan::Axes axes = of_a ? plan.axes(batch, free, 0, k) : plan.axes(batch, 0, free, k);
   ir::Access access =
@@ -211,6 +217,7 @@ void order_axes(const Region& region, const OpAxes& axes, ContractionPlan& plan)
   const ir::Node* node = region.anchor;
   const ir::Value* result = node->outputs[0];
   Inliner inliner(region);
+  bind_rows(inliner, plan.rows);
   const Expr of_a =
       inliner.value_at(node->inputs[static_cast<size_t>(plan.op.a_operand)], axes.a.index);
   const Expr load_a = main_load(region, of_a);
@@ -310,6 +317,7 @@ ContractionPlan::Operand operand_of(const Region& region, const ContractionPlan&
 // Every output's element is made of the product's element of the same place.
 bool epilogue_is_own(const Region& region, const ContractionPlan& plan) {
   Inliner inliner(region, Inliner::Lacking::is_noted);
+  withhold_rows(inliner, plan.rows);
   stored_elements(inliner, region, plan, ir::read(ir::new_variable("acc", plan.accumulator)),
                   SymInt::axis("batch", plan.batch.size()), SymInt::axis("row", plan.m.size()),
                   SymInt::axis("col", plan.n.size()));
@@ -327,7 +335,7 @@ bool is_depthwise(const ir::Node& node) {
          std::ranges::all_of(spread, [](int64_t holes) { return holes == 1; });
 }
 
-OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest) {
+OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest, Rows rows) {
   const ir::Node* node = region.anchor;
   if (!node || node->op->kind != ir::OpKind::contraction)
     return Refusal{"it is anchored by no matrix product or convolution", true};
@@ -336,7 +344,8 @@ OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest
   const ir::Value* result = node->outputs[0];
   for (const ir::Node* other : region.nodes)
     if (other != node && other->op->kind != ir::OpKind::pointwise &&
-        other->op->kind != ir::OpKind::view)
+        other->op->kind != ir::OpKind::view &&
+        !(rows == Rows::reduced && other->op->kind == ir::OpKind::reduce))
       return Refusal{
           str(other->op_name(), " is neither element-wise nor a view, beside ", node->op_name())};
   for (const ir::Value* output : region.outputs)
@@ -349,6 +358,9 @@ OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest
   plan.accumulator = accumulator_dtype(result->dtype());
   if (ir::product(plan.op.k).is(0))  // zeros, and operands without memory
     return Refusal{str(node->op_name(), " sums up nothing")};
+  OrRefusal<OperandRows> reduced = operand_rows(region);
+  if (!reduced) return reduced.refusal();
+  plan.rows = *std::move(reduced);
   const OpAxes axes = axes_of(plan);
   order_axes(region, axes, plan);
   plan.a = operand_of(region, plan, true, widest);
@@ -357,6 +369,7 @@ OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest
   plan.fold = is_float(plan.accumulator) &&
               std::any_of(region.outputs.begin(), region.outputs.end(),
                           [](const ir::Value* o) { return !is_low_precision(o->dtype()); });
+  if (std::string why = place_rows(region, plan); !why.empty()) return Refusal{std::move(why)};
   if (!epilogue_is_own(region, plan))
     return Refusal{str("an output needs other elements of ", node->op_name(), " than its own")};
   return plan;

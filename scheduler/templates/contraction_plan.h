@@ -7,6 +7,7 @@
 #include "scheduler/inline.h"
 #include "scheduler/kernel.h"
 #include "scheduler/refusal.h"
+#include "scheduler/templates/operand_rows.h"
 
 namespace tcc::sched {
 
@@ -32,6 +33,7 @@ struct ContractionPlan {
   bool fold = false;  // an output is wide enough that long sums must be folded in parts
   DType accumulator = DType::f32;  // accumulator_dtype of the result
   ir::Contraction op;
+  OperandRows rows;
   // Moved batch axes: the op's batch axes that only one operand has count as its free axes.
   std::vector<int> batch_as_m, batch_as_n, batch_kept;
 
@@ -58,13 +60,22 @@ inline bool is_byte(DType dtype) { return is_integer(dtype) && size_bytes(dtype)
 // it is no matrix product, and becomes a serial loop of each element.
 bool is_depthwise(const ir::Node& node);
 
-// Analyses a region. Refuses regions other than one contraction with pointwise prologues and an
-// epilogue over its own elements. Vectors along k have at most `widest` elements, the others 8.
-OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest = 8);
+// Whether a template's kernels reduce rows of an operand.
+enum class Rows : uint8_t { refused, reduced };
+
+// Analyses a region. Refuses regions other than one contraction with pointwise prologues, in which
+// rows of one operand may be reduced where the template does that, and an epilogue over its own
+// elements. Vectors along k have at most `widest` elements, the others 8.
+OrRefusal<ContractionPlan> plan_contraction(const Region& region, int64_t widest = 8,
+                                            Rows rows = Rows::refused);
 
 // Returns the element of operand A (or B) at flat indices, zero where the op's access is not valid.
+// Results of rows are elements of plan.rows.results.
 Expr operand_element(Inliner& inliner, const Region& region, const ContractionPlan& plan, bool of_a,
                      const SymInt& batch, const SymInt& free, const SymInt& k);
+// The same with results of rows as the caller bound them.
+Expr bound_element(Inliner& inliner, const Region& region, const ContractionPlan& plan, bool of_a,
+                   const SymInt& batch, const SymInt& free, const SymInt& k);
 
 // The load of the largest buffer in `e`, or null.
 Expr main_load(const Region& region, const Expr& e);

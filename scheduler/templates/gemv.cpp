@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backends/device/common/gemv_shape.h"
+#include "ir/passes/graph_rewrite.h"
 #include "scheduler/cost.h"
 #include "scheduler/device_sources.h"
 #include "scheduler/templates/common.h"
@@ -33,6 +34,11 @@ struct Gemv {
   MatrixOperand b;       // the large operand, streamed
   int64_t vector = 1;    // of its loads, in elements
   int64_t clusters = 1;  // the most workgroups that share k
+  // Elements of the small operand take arithmetic: a workgroup keeps them where so many bytes are
+  // room for them.
+  bool computes_small = false;
+  int64_t shared_bytes = 0;
+  bool fixed_b = false;  // no kernel writes the large operand, which comes in tiles
 
   const ContractionPlan::Operand& small_operand() const { return swapped ? plan.b : plan.a; }
   int64_t m() const { return (swapped ? plan.n : plan.m).fixed_size(); }
@@ -50,9 +56,19 @@ bool may_have_many_rows(const Region& region) {
   return std::min(ir::product(op.m).usual(), ir::product(op.n).usual()) > kernels::gemv::kMostRows;
 }
 
+// Whether the region computes the value, by more than moving and casting.
+bool is_computed(const Region& region, const ir::Value* value) {
+  if (!value || !region.contains(value)) return false;
+  const ir::Node* node = value->producer;
+  if (node->op->kind != ir::OpKind::view && node->op_name() != "cast") return true;
+  return std::ranges::any_of(node->inputs,
+                             [&](const ir::Value* input) { return is_computed(region, input); });
+}
+
 OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   if (may_have_many_rows(region)) return Refusal{"a product of many rows and columns"};
-  OrRefusal<ContractionPlan> plan = plan_contraction(region);
+  constexpr int64_t kWidest = 8;
+  OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest, Rows::reduced);
   if (!plan) return plan.refusal();
   if (plan->accumulator != DType::f32)
     return Refusal{str("sums are kept in ", tcc::name(plan->accumulator), ", not in f32")};
@@ -66,6 +82,14 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   if (!has_device_source(target, "gemv")) return lacks_source(target, "gemv");
   Gemv gemv;
   gemv.swapped = n < m;
+  ContractionPlan::Operand& small = gemv.swapped ? plan->b : plan->a;
+  if (!plan->rows.empty()) {
+    if (plan->rows.of_a == gemv.swapped) return Refusal{"rows of the larger operand are reduced"};
+    if (!small.along_k) small = {small.input, true, 1};
+  }
+  gemv.computes_small =
+      is_computed(region, region.anchor->inputs[static_cast<size_t>(small.input)]);
+  gemv.shared_bytes = target.static_shared_bytes();
   const ContractionPlan::Operand& large = gemv.swapped ? plan->a : plan->b;
   const std::optional<OperandView> view = operand_view(region, *plan, gemv.swapped);
   if (view && is_streamed(view->dtype))
@@ -83,6 +107,8 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
     gemv.b.load = gemv.vector * element >= 8 ? Load::tiles : Load::rows;
     if (gemv.b.load == Load::rows) gemv.vector = 16 / element;
     gemv.b.alignment = gemv.vector * element;
+    gemv.fixed_b = gemv.b.load == Load::tiles &&
+                   ir::is_fixed(region.inputs[static_cast<size_t>(gemv.b.view.buffer)]);
   }
   // Where the columns are neighbours, a workgroup takes many of them, and few workgroups have all.
   if (!gemv.b.major_k) gemv.clusters = std::min(8, target.max_cluster);
@@ -114,6 +140,9 @@ kernels::Gemv parameters_of_config(const Gemv& gemv, const ContractionPlan::Oper
   product.b.major_k = product.b.vector_along_k = gemv.b.major_k;
   product.b.vector = gemv.vector;
   if (gemv.b.load != Load::computed) product.b.buffer = gemv.b.view.buffer;
+  if (const OperandRows& rows = gemv.plan.rows; !rows.empty())
+    g.rows = {rows.count(), rows.stages, rows.columns / part_width(rows)};
+  g.fixed_b = gemv.fixed_b;
   g.columns = c["columns"];
   g.lanes_n = c["lanes_n"];
   g.warps_n = c["warps_n"];
@@ -122,6 +151,8 @@ kernels::Gemv parameters_of_config(const Gemv& gemv, const ContractionPlan::Oper
   g.unroll = c["unroll"];
   g.cluster = gemv.clusters > 1 ? c["cluster"] : 1;
   product.segment = gemv.swapped ? 1 : std::min<int64_t>(8, kernels::gemv::block_columns(g));
+  g.staged = gemv.computes_small;
+  if (g.staged) g.staged = kernels::gemv::shared_bytes(g) <= gemv.shared_bytes;
   return g;
 }
 
@@ -146,6 +177,11 @@ class StreamedProduct : public ProductCandidate {
       : ProductCandidate(by, region, target), gemv_(std::move(gemv)) {}
 
  private:
+  // The cost model counts what the small operand takes.
+  bool computes_operands_once() const override {
+    return gemv_.computes_small && gemv_.b.load != Load::computed;
+  }
+
   // Few columns each, and threads along k.
   int64_t most_workgroups(const ContractionExtents& product) const override {
     constexpr int64_t kColumns = 8;
@@ -260,7 +296,8 @@ class StreamedProduct : public ProductCandidate {
 
   CostModel make_cost_model() const override {
     const double epilogue = region_slots(region()), bytes = region_bytes(region());
-    return [gemv = gemv_, target = target(), epilogue, bytes](const Config& config) {
+    const SmallWork small = work_of_small();
+    return [gemv = gemv_, target = target(), epilogue, bytes, small](const Config& config) {
       const Shape s(gemv, config);
       const auto vector = static_cast<double>(gemv.vector), m = static_cast<double>(gemv.m());
       const auto columns = static_cast<double>(s.columns);
@@ -269,28 +306,80 @@ class StreamedProduct : public ProductCandidate {
       cost.workgroups = static_cast<double>(
           gemv.plan.batch.fixed_size() * ceil_div(gemv.n(), s.block_columns()) * s.kernel.cluster);
       cost.cluster = static_cast<double>(s.kernel.cluster);
+      cost.shared_bytes = static_cast<double>(kernels::gemv::shared_bytes(s.kernel));
       const auto steps = static_cast<double>(ceil_div(gemv.plan.k.fixed_size(), s.block_k()));
       const double threads = cost.workgroups * cost.threads;
       // One thread does this in one step.
       const double loads = static_cast<double>(s.unroll * s.loads);
-      const double a_loads = static_cast<double>(s.unroll * s.k_unit) * m / 8 + 1;
+      const double a_elements = static_cast<double>(s.unroll * s.k_unit) * m;
+      const bool staged = s.kernel.staged;
+      const double a_loads = a_elements / (staged ? 4 : 8) + 1;
       const double products = static_cast<double>(s.unroll * s.k_unit) * columns * m;
       const double shifting = gemv.b.load == Load::rows ? 24 : 0;
-      cost.accesses = threads * steps * (loads + a_loads);
+      // A workgroup that keeps the small operand computes each element once, a thread else.
+      const double a_computed =
+          staged ? cost.workgroups * m * static_cast<double>(kernels::gemv::own_k(s.kernel))
+                 : threads * steps * a_elements;
+      const double rows = cost.workgroups * m * static_cast<double>(gemv.plan.rows.columns);
+      cost.accesses =
+          threads * steps * (loads + a_loads) + (staged ? a_computed : 0) + rows * small.row_loads;
       cost.arithmetic =
           threads * (steps * (products + loads * (vector + 4 + shifting) + a_loads * 8) + 60 +
                      10 * m * columns) +
-          epilogue;
+          a_computed * small.slots + rows * small.row_slots + epilogue;
       cost.elements = threads * steps * loads * vector;
       cost.memory_bytes = bytes;
-      cost.cache_bytes = bytes;
+      cost.cache_bytes = bytes + b_bytes(gemv) * (cache_share(gemv, s.kernel) - 1);
       cost.registers = 40 + m * columns + loads * vector;
       cost.bytes_in_flight = loads * static_cast<double>(gemv.b.alignment);
       cost.round_trips = 1 + steps;
-      cost.barriers = 1;
+      cost.barriers = 1 + static_cast<double>(gemv.plan.rows.stages) + (staged ? 1 : 0);
       cost.parallelism = 8;
       return predicted_seconds(cost, target);
     };
+  }
+
+  // What the small operand takes: one of its elements, and one of a row that is reduced.
+  struct SmallWork {
+    double slots = 0, row_slots = 0, row_loads = 0;
+  };
+  SmallWork work_of_small() const {
+    SmallWork work;
+    if (!gemv_.computes_small) return work;
+    const ContractionPlan& plan = gemv_.plan;
+    const bool of_a = !gemv_.swapped;
+    const SymInt batch = SymInt::axis("b", plan.batch.size()),
+                 free = SymInt::axis("f", (of_a ? plan.m : plan.n).size()),
+                 k = SymInt::axis("k", plan.k.size());
+    Inliner inliner(region());
+    const std::vector<Expr> element = {
+        operand_element(inliner, region(), plan, of_a, batch, free, k)};
+    work.slots = element_work(element, k).slots;
+    if (plan.rows.empty()) return work;
+    const SymInt column = SymInt::axis("c", plan.rows.columns);
+    for (const Expr& one : row_elements(region(), plan, batch, free, column)) {
+      const ElementWork each = element_work(std::vector<Expr>{one}, column);
+      work.row_slots += each.slots + 1;
+      work.row_loads += each.contiguous / static_cast<double>(part_width(plan.rows)) +
+                        each.scattered + each.shared / static_cast<double>(part_width(plan.rows));
+    }
+    return work;
+  }
+
+  // Bytes of the large operand.
+  static double b_bytes(const Gemv& gemv) {
+    return static_cast<double>(gemv.plan.batch.fixed_size() * gemv.n()) *
+           static_cast<double>(gemv.plan.k.fixed_size()) * size_bytes(gemv.b.dtype);
+  }
+
+  // The cache gives 64 bytes a clock to a request, two sectors of a line, where a warp asks for
+  // fewer neighbours, too. Returns the bytes that so pass over those that are asked for.
+  static double cache_share(const Gemv& gemv, const kernels::Gemv& g) {
+    constexpr double kGranule = 64;
+    const int64_t neighbours =
+        gemv.vector * (g.product.b.major_k ? kernels::gemv::lanes_k(g) : g.lanes_n);
+    const auto bytes = static_cast<double>(neighbours * size_bytes(gemv.b.dtype));
+    return std::max(1.0, kGranule / bytes);
   }
 
   KernelSequence lower(const Config& config) const override {
@@ -311,6 +400,11 @@ class StreamedProduct : public ProductCandidate {
     if (gemv.swapped) std::swap(tile.block_m, tile.block_n);
     const ContractionHooks hooks(region, gemv.plan, tile);
     kernel.hooks.push_back(hooks.load(!gemv.swapped, "load_a"));
+    if (const OperandRows& rows = gemv.plan.rows; !rows.empty()) {
+      kernel.hooks.push_back(start_rows_hook(rows));
+      kernel.hooks.push_back(reduce_rows_hook(region, gemv.plan));
+      kernel.hooks.push_back(combine_rows_hook(rows));
+    }
     if (gemv.b.load == Load::computed) {
       kernel.hooks.push_back(hooks.load(gemv.swapped, "load_b"));
     } else {

@@ -10,17 +10,6 @@
 namespace tcc::sched {
 namespace {
 
-// The stage of every value: one more than the reductions that it depends on, inside the region.
-int stage_of(const Region& region, const ir::Value* value, std::map<const ir::Value*, int>& memo) {
-  if (!value || !region.contains(value) || region.slot_of_input(value) >= 0) return 0;
-  if (auto found = memo.find(value); found != memo.end()) return found->second;
-  int stage = 0;
-  for (const ir::Value* input : value->producer->inputs)
-    stage = std::max(stage, stage_of(region, input, memo));
-  if (value->producer->op->kind == ir::OpKind::reduce) ++stage;
-  return memo[value] = stage;
-}
-
 bool uses_axis(const SymInt& index, const SymInt& axis) {
   return !axis.is_const() && index.uses(axis.as_atom());
 }
@@ -182,6 +171,17 @@ bool is_online(const ReductionPlan& plan, const std::vector<Expr>& elements) {
 
 }  // namespace
 
+int reduction_stage(const Region& region, const ir::Value* value,
+                    std::map<const ir::Value*, int>& memo) {
+  if (!value || !region.contains(value) || region.slot_of_input(value) >= 0) return 0;
+  if (auto found = memo.find(value); found != memo.end()) return found->second;
+  int stage = 0;
+  for (const ir::Value* input : value->producer->inputs)
+    stage = std::max(stage, reduction_stage(region, input, memo));
+  if (value->producer->op->kind == ir::OpKind::reduce) ++stage;
+  return memo[value] = stage;
+}
+
 SymInt ReductionPlan::column(const SymInt& place) const {
   if (walk.empty()) return place;
   std::vector<int64_t> extents;
@@ -234,7 +234,7 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
         node->op->kind == ir::OpKind::sort)
       return Refusal{str(node->op_name(), " beside a reduction")};
     if (node->op->kind != ir::OpKind::reduce) continue;
-    int stage = stage_of(region, node->outputs[0], memo) - 1;
+    int stage = reduction_stage(region, node->outputs[0], memo) - 1;
     plan.reductions.push_back({node, reduction_dims(node), stage, {}});
     plan.stages = std::max(plan.stages, stage + 1);
   }

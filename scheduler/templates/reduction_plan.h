@@ -52,6 +52,11 @@ struct ReductionPlan {
 // result.
 OrRefusal<ReductionPlan> plan_reduction(const Region& region);
 
+// Returns how many of the region's reductions depend on each other up to `value`, in a row: 0 where
+// it is made of none. `memo` is of one region.
+int reduction_stage(const Region& region, const ir::Value* value,
+                    std::map<const ir::Value*, int>& memo);
+
 // These return the element of a reduction's input, and of an output's base value, at (row, col).
 Expr reduction_body(Inliner& inliner, const ReductionPlan::Reduction& reduction, const SymInt& row,
                     const SymInt& col);

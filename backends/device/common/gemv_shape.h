@@ -6,10 +6,27 @@
 
 namespace tcc::kernels {
 
+// Reductions of the rows of A that its elements are made with, as those of a norm: `results` of
+// each row, found in `stages`, a stage from the results of those before it. A row is read in
+// `parts`.
+struct RowResults {
+  Int results = 0, stages = 0, parts = 0;
+
+  template <class Visitor>
+  constexpr void each_field(Visitor&& visit) const {
+    visit("results", results);
+    visit("stages", stages);
+    visit("parts", parts);
+  }
+};
+
 // Parameters of the kernel: a product of few rows. A lane computes `columns` neighbouring columns
 // of all rows over its share of k.
 struct Gemv {
   Product product;
+  RowResults rows;
+  bool staged = false;   // A is computed once for a workgroup, which keeps its share of k
+  bool fixed_b = false;  // no kernel writes B
   Int columns = 1;
   Int lanes_n = 1;               // lanes of a warp along n; the others are along k
   Int warps_n = 1, warps_k = 1;  // warps of a workgroup
@@ -20,6 +37,9 @@ struct Gemv {
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
     visit("product", product);
+    visit("rows", rows);
+    visit("staged", staged);
+    visit("fixed_b", fixed_b);
     visit("columns", columns);
     visit("lanes_n", lanes_n);
     visit("warps_n", warps_n);
@@ -43,14 +63,28 @@ constexpr Int loads(const Gemv& g) { return g.product.b.major_k ? g.columns : g.
 // The lanes of a cluster along k take a unit each at once, and block_k with all units in flight.
 constexpr Int units_k(const Gemv& g) { return lanes_k(g) * g.warps_k * g.cluster; }
 constexpr Int block_k(const Gemv& g) { return g.k_unit * units_k(g) * g.unroll; }
+// Steps of a lane along k, a unit each; whole iterations of those that are in flight.
+constexpr Int steps(const Gemv& g) {
+  return round_up(ceil_div(ceil_div(g.product.k, g.k_unit), units_k(g)), g.unroll);
+}
+// The k that a workgroup takes, padding included.
+constexpr Int own_k(const Gemv& g) { return steps(g) * lanes_k(g) * g.warps_k * g.k_unit; }
 // Registers of a thread for sums and for loaded elements.
 constexpr Int registers(const Gemv& g) {
   return g.product.m * g.columns + g.unroll * loads(g) * g.product.b.vector;
 }
 // Sums that the warps along k add up, in f32, and those that the workgroups of a cluster send.
-constexpr Int shared_bytes(const Gemv& g) {
+constexpr Int sums_bytes(const Gemv& g) {
   const Int sums = g.product.m * block_columns(g) * 4;
   return g.warps_k * sums + (g.cluster > 1 ? g.cluster * sums : 0);
+}
+// The warps' results of rows, of two stages in turn.
+constexpr Int row_results_bytes(const Gemv& g) {
+  return 2 * g.warps_n * g.warps_k * g.product.m * g.rows.results * 4;
+}
+constexpr Int staged_bytes(const Gemv& g) { return g.staged ? g.product.m * own_k(g) * 4 : 0; }
+constexpr Int shared_bytes(const Gemv& g) {
+  return sums_bytes(g) + row_results_bytes(g) + staged_bytes(g);
 }
 
 // A unit is a vector along the axis that is contiguous in memory.

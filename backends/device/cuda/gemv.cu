@@ -6,6 +6,10 @@
 // shuffles within a warp, through shared memory across warps, by messages across the workgroups of a cluster, which
 // finish segments in turn. columns, lanes_n and segment are powers of two.
 //
+// Where no kernel writes B (fixed_b), the first vectors of B are asked for before the launch before has ended.
+// Rows of A that take arithmetic are computed once for a workgroup (staged): it keeps its share of k in shared memory.
+// Elements of A may be made of results of their row, as those of a norm: the workgroup reduces the rows first.
+//
 // The constant `params` is a Gemv (gemv_shape.h). B is bf16, f16 or f32 in memory. Its load says how it is read:
 //   tiles     vector_b(buffers, batch, at, k): the offset in its buffer, in elements, of a vector (2 to 16 bytes, so
 //             aligned), which divides the contiguous extent
@@ -15,7 +19,11 @@
 // contiguous along n; `at` counts vectors, `k` is an element of k, a line is one k; columns are a vector.
 // A lane takes k_unit neighbouring k at a time (major_k: a vector), `unroll` such units in flight.
 // load_a(buffers, batch, at, k, v) computes a vector of A, along k (it divides k_unit) or along m (it divides the rows);
-// zeros beyond k, which comes as far as a multiple of block_k.
+// zeros beyond k, which comes as far as a multiple of block_k. With results of rows, load_a(buffers, batch, at, k, rows, v)
+// gets those of row `at`, and vectors are along k. Hooks of the results:
+//   start_rows(buffers, rows)                         what reductions begin with
+//   reduce_rows(buffers, batch, at, part, stage, rows)  adds part `part` of row `at` to the results of the stage
+//   combine_rows(buffers, stage, other, rows)         adds other threads' results of the stage
 // epilogue(buffers, batch, row, part, acc) gets `segment` neighbouring columns from segment * part on, and guards itself;
 // where swapped, `segment` neighbouring m of column `row`.
 #include "../common/gemv_shape.h"
@@ -38,7 +46,8 @@ constexpr Gemv example() {
 }
 constexpr Gemv params = example();
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP) gemv_kernel(const f32* b0, const u16* b1, f32* b2)
-#define TCC_BEGIN
+#define TCC_RELEASE
+#define TCC_WAIT
 #define TCC_BLOCK blockIdx.x
 #define TCC_THREAD threadIdx.x
 #define TCC_BUFFERS b0, b1, b2,
@@ -93,40 +102,62 @@ TCC_FN void widen_vector(const u32 (&w)[COUNT], f32 (&v)[B.vector]) {
   for (i32 i = 0; i < B.vector; ++i) v[i] = wide ? widen(w[i], false) : widen(w[i / 2], i % 2 == 1);
 }
 
-// Loads a vector that is read once, zeros unless `inside`. Neighbours come along into the L2, nothing into the L1.
+// Loads a vector that is read once, zeros unless `inside`. Neighbours come along into the L2. Loads of memory that no
+// kernel writes leave the L1 first, by which the compiler's check of the machine code tells them (backends/compile/cubin.h):
+// they may come before the wait, and are not moved. Others leave nothing in the L1.
 TCC_FN void load_once(const Element_B* from, bool inside, u32 (&w)[WORDS]) {
   const u64 at = __cvta_generic_to_global(from);
 #pragma unroll
   for (i32 i = 0; i < WORDS; ++i) w[i] = 0;
-#define LOAD_ONCE "{.reg .pred p; setp.ne.u32 p, "
-#define LOAD_HOW ", 0; @p ld.global.nc.L1::no_allocate.L2::256B."
-  if constexpr (WORDS == 4)
-    asm(LOAD_ONCE "%5" LOAD_HOW "v4.u32 {%0, %1, %2, %3}, [%4];}"
-        : "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3]) : "l"(at), "r"(u32(inside)));
-  else if constexpr (WORDS == 2)
-    asm(LOAD_ONCE "%3" LOAD_HOW "v2.u32 {%0, %1}, [%2];}" : "+r"(w[0]), "+r"(w[1]) : "l"(at), "r"(u32(inside)));
-  else if constexpr (B.vector * bytes_of(B.element) == 4)
-    asm(LOAD_ONCE "%2" LOAD_HOW "u32 %0, [%1];}" : "+r"(w[0]) : "l"(at), "r"(u32(inside)));
-  else if (inside)
+#define LOAD_IF(how, shape, in, from, flag) "{.reg .pred p; setp.ne.u32 p, " flag ", 0; @p ld.global.nc." how ".L2::256B." shape " " in ", [" from "];}"
+#define LOAD_ONCE(shape, in, from, flag, ...)                                                      \
+  if constexpr (params.fixed_b)                                                                    \
+    asm volatile(LOAD_IF("L1::evict_first", shape, in, from, flag) : __VA_ARGS__ : "l"(at), "r"(u32(inside))); \
+  else                                                                                             \
+    asm(LOAD_IF("L1::no_allocate", shape, in, from, flag) : __VA_ARGS__ : "l"(at), "r"(u32(inside)))
+  if constexpr (WORDS == 4) {
+    LOAD_ONCE("v4.u32", "{%0, %1, %2, %3}", "%4", "%5", "+r"(w[0]), "+r"(w[1]), "+r"(w[2]), "+r"(w[3]));
+  } else if constexpr (WORDS == 2) {
+    LOAD_ONCE("v2.u32", "{%0, %1}", "%2", "%3", "+r"(w[0]), "+r"(w[1]));
+  } else if constexpr (B.vector * bytes_of(B.element) == 4) {
+    LOAD_ONCE("u32", "%0", "%1", "%2", "+r"(w[0]));
+  } else if (inside) {
     w[0] = *from;
+  }
 }
 
-// The vector of B that column `column` and element `k` begin at, as f32; zeros unless `inside`.
+// A vector of B as a thread holds it until it multiplies: as it is in memory, or as it was computed.
+constexpr i32 HELD = B.load == Load::computed ? B.vector : B.load == Load::rows ? 4 : WORDS;
+
+// Asks for the vector of B that column `column` and element `k` begin at; zeros unless `inside`.
 template <class Hooks>
-TCC_FN void load_vector(const Hooks& hooks, i32 batch, i32 column, i32 k, bool inside, f32 (&v)[B.vector]) {
+TCC_FN void fetch_vector(const Hooks& hooks, i32 batch, i32 column, i32 k, bool inside, u32 (&w)[HELD]) {
   const i32 at_vector = B.major_k ? column : u32(column) / u32(B.vector);
   const i32 k_vector = B.major_k ? u32(k) / u32(B.vector) : k;
   if constexpr (B.load == Load::computed) {
+    f32 v[B.vector];
     hooks.load(batch, at_vector, k_vector, v);
+#pragma unroll
+    for (i32 i = 0; i < B.vector; ++i) w[i] = __float_as_uint(v[i]);
   } else if constexpr (B.load == Load::tiles) {
-    u32 w[WORDS];
-    load_once((const Element_B*)hooks.buffer + hooks.vector(batch, at_vector, k_vector), inside, w);
-    widen_vector(w, v);
+    u32 words[WORDS];  // other kernels check this branch too, with their HELD
+    load_once((const Element_B*)hooks.buffer + hooks.vector(batch, at_vector, k_vector), inside, words);
+#pragma unroll
+    for (i32 i = 0; i < HELD; ++i) w[i] = words[i];
   } else {
     const Element_B* const line = (const Element_B*)hooks.buffer + hooks.line(batch, B.major_k ? column : k);
     const i32 at = B.major_k ? k : column, size = B.major_k ? SIZE_K : SIZE_N;
-    u32 w[4];  // lines are read in vectors of 16 bytes; other kernels check this branch too, with their WORDS
-    shift_unaligned<Element_B>(fetch_unaligned(line, at, size, inside), size - at, w);
+    u32 words[4];
+    shift_unaligned<Element_B>(fetch_unaligned(line, at, size, inside), size - at, words);
+#pragma unroll
+    for (i32 i = 0; i < HELD; ++i) w[i] = words[i];
+  }
+}
+TCC_FN void read_vector(const u32 (&w)[HELD], f32 (&v)[B.vector]) {
+  if constexpr (B.load == Load::computed) {
+#pragma unroll
+    for (i32 i = 0; i < B.vector; ++i) v[i] = __uint_as_float(w[i]);
+  } else {
     widen_vector(w, v);
   }
 }
@@ -174,16 +205,77 @@ TCC_FN i32 owned_by(i32 rank) {
   return elements;
 }
 
+constexpr RowResults ROWS = params.rows;
+constexpr i32 RESULTS = ROWS.results > 0 ? i32(ROWS.results) : 1, WARPS = WARPS_N * WARPS_K;
+constexpr bool STAGED = params.staged;
+constexpr i32 OWN_UNITS = LANES_K * WARPS_K, OWN_K = gemv::own_k(params);  // a workgroup's units of a step, and all its k
+static_assert(ROWS.results == 0 || A.vector_along_k, "rows with results are read along k");
+
 __shared__ f32 partial[WARPS_K][SIZE_M][BLOCK_COLUMNS];
+__shared__ f32 row_results[2][WARPS][SIZE_M][RESULTS];
+__shared__ __align__(16) f32 staged[STAGED ? SIZE_M : 1][STAGED ? OWN_K : 1];
 __shared__ f32 inbox[CLUSTER > 1 ? CLUSTER : 1][CLUSTER > 1 ? SIZE_M : 1][CLUSTER > 1 ? BLOCK_COLUMNS : 1];
 __shared__ u64 sent;
-static_assert(sizeof(partial) + (CLUSTER > 1 ? sizeof(inbox) : 0) == gemv::shared_bytes(params),
+static_assert(sizeof(partial) + (CLUSTER > 1 ? sizeof(inbox) : 0) + (STAGED ? sizeof(staged) : 0) +
+                      (ROWS.results > 0 ? sizeof(row_results) : 0) ==
+                  gemv::shared_bytes(params),
               "the host knows the storage");
 
+// Reduces the rows, stage by stage: threads their parts, then the lanes of a warp, then the warps. All threads get all
+// results.
+template <class Hooks>
+TCC_FN void reduce_all_rows(const Hooks& hooks, i32 thread, f32 (&rows)[SIZE_M][RESULTS]) {
+  const i32 warp = thread / 32, lane = thread % 32;
+#pragma unroll
+  for (i32 m = 0; m < SIZE_M; ++m) hooks.start(rows[m]);
+#pragma unroll
+  for (i32 stage = 0; stage < ROWS.stages; ++stage) {
+#pragma unroll 2
+    for (i32 part = thread; part < ROWS.parts; part += WORKGROUP)
+#pragma unroll
+      for (i32 m = 0; m < SIZE_M; ++m) hooks.reduce(m, part, stage, rows[m]);
+    f32 other[RESULTS];
+#pragma unroll
+    for (i32 distance = 16; distance > 0; distance /= 2)
+#pragma unroll
+      for (i32 m = 0; m < SIZE_M; ++m) {
+#pragma unroll
+        for (i32 r = 0; r < RESULTS; ++r) other[r] = __shfl_xor_sync(0xffffffffu, rows[m][r], distance);
+        hooks.combine(stage, other, rows[m]);
+      }
+    auto& shared = row_results[stage % 2];
+    if (lane == 0)
+#pragma unroll
+      for (i32 m = 0; m < SIZE_M; ++m)
+#pragma unroll
+        for (i32 r = 0; r < RESULTS; ++r) shared[warp][m][r] = rows[m][r];
+    __syncthreads();
+#pragma unroll
+    for (i32 m = 0; m < SIZE_M; ++m) {
+#pragma unroll
+      for (i32 r = 0; r < RESULTS; ++r) rows[m][r] = shared[0][m][r];
+#pragma unroll
+      for (i32 w = 1; w < WARPS; ++w) {
+#pragma unroll
+        for (i32 r = 0; r < RESULTS; ++r) other[r] = shared[w][m][r];
+        hooks.combine(stage, other, rows[m]);
+      }
+    }
+  }
+}
+
+template <class Start, class Reduce, class Combine> struct RowHooks {
+  Start start;
+  Reduce reduce;
+  Combine combine;
+};
+template <class Start, class Reduce, class Combine> RowHooks(Start, Reduce, Combine) -> RowHooks<Start, Reduce, Combine>;
+
 TCC_ENTRY {
-  TCC_BEGIN
+  TCC_RELEASE
   const i32 thread = i32(TCC_THREAD), warp = thread / 32, lane = thread % 32;
   const INDEX block = INDEX(TCC_BLOCK);
+  if constexpr (!params.fixed_b) { TCC_WAIT }
   if (block >= GRID) return;
   const i32 batch = i32(block / (BLOCKS_N * CLUSTER)), rank = i32(block % CLUSTER);
   const i32 col0 = i32(block / CLUSTER % BLOCKS_N) * BLOCK_COLUMNS;
@@ -195,17 +287,9 @@ TCC_ENTRY {
   const i32 lane_k = lane / LANE_STRIDE % LANES_K, lane_n = B.major_k ? lane / LANES_K : lane % LANES_N;
   const i32 lane_column = (warp_n * LANES_N + lane_n) * COLUMNS;
 
-  const auto hooks_a = OPERAND_HOOKS(a, A.buffer);
   const auto hooks_b = OPERAND_HOOKS(b, B.buffer);
-  f32 acc[SIZE_M][COLUMNS];
-#pragma unroll
-  for (i32 m = 0; m < SIZE_M; ++m)
-#pragma unroll
-    for (i32 c = 0; c < COLUMNS; ++c) acc[m][c] = 0.0f;
-
-#pragma unroll 1
-  for (i32 first = (rank * WARPS_K + warp_k) * LANES_K + lane_k; first < UNITS; first += UNIT_STEP * UNROLL) {
-    f32 b[UNROLL][LOADS][B.vector];
+  u32 b[UNROLL][LOADS][HELD];
+  auto fetch = [&](i32 first) {
 #pragma unroll
     for (i32 u = 0; u < UNROLL; ++u)
 #pragma unroll
@@ -213,24 +297,76 @@ TCC_ENTRY {
         const i32 column = col0 + lane_column + (B.major_k ? i : 0);
         const i32 k = (first + u * UNIT_STEP) * K_UNIT + (B.major_k ? 0 : i);
         const bool inside = (!RAGGED_K || k < SIZE_K) && (!RAGGED_N || column < SIZE_N);
-        load_vector(hooks_b, batch, column, k, inside, b[u][i]);
+        fetch_vector(hooks_b, batch, column, k, inside, b[u][i]);
       }
-    auto b_at = [&](i32 u, i32 i, i32 c) { return B.major_k ? b[u][c][i] : b[u][i][c]; };
+  };
+  const i32 own_unit = warp_k * LANES_K + lane_k;  // of each step's
+  i32 unit0 = rank * OWN_UNITS + own_unit;
+  if (unit0 < UNITS) fetch(unit0);
+  if constexpr (params.fixed_b) { TCC_WAIT }
+
+  // The hooks are looked up when they are called.
+  f32 rows[SIZE_M][RESULTS];
+  auto compute_a = [&](i32 at, i32 k, auto& of_row, auto& v) {
+    if constexpr (ROWS.results > 0)
+      load_a(TCC_BUFFERS batch, at, k, of_row, v);
+    else
+      load_a(TCC_BUFFERS batch, at, k, v);
+  };
+  if constexpr (ROWS.results > 0)
+    reduce_all_rows(RowHooks{[&](auto& x) { start_rows(TCC_BUFFERS x); },
+                             [&](i32 at, i32 part, i32 stage, auto& x) { reduce_rows(TCC_BUFFERS batch, at, part, stage, x); },
+                             [&](i32 stage, auto& other, auto& x) { combine_rows(TCC_BUFFERS stage, other, x); }},
+                    thread, rows);
+  if constexpr (STAGED) {
+    constexpr i32 WIDE = A.vector, ROW_WIDTH = A.vector_along_k ? 1 : WIDE, K_WIDTH = A.vector_along_k ? WIDE : 1;
+#pragma unroll 1
+    for (i32 i = thread * K_WIDTH; i < OWN_K; i += WORKGROUP * K_WIDTH) {
+      const i32 unit = i / K_UNIT, k = (unit / OWN_UNITS * UNIT_STEP + rank * OWN_UNITS + unit % OWN_UNITS) * K_UNIT + i % K_UNIT;
+#pragma unroll
+      for (i32 m = 0; m < SIZE_M; m += ROW_WIDTH) {
+        f32 v[WIDE];
+        compute_a(m / ROW_WIDTH, k / K_WIDTH, rows[m], v);
+#pragma unroll
+        for (i32 j = 0; j < WIDE; ++j) staged[m + (A.vector_along_k ? 0 : j)][i + (A.vector_along_k ? j : 0)] = v[j];
+      }
+    }
+    __syncthreads();
+  }
+
+  f32 acc[SIZE_M][COLUMNS];
+#pragma unroll
+  for (i32 m = 0; m < SIZE_M; ++m)
+#pragma unroll
+    for (i32 c = 0; c < COLUMNS; ++c) acc[m][c] = 0.0f;
+
+  i32 own = own_unit * K_UNIT;  // the place of unit0 in `staged`
+#pragma unroll 1
+  while (unit0 < UNITS) {
 #pragma unroll
     for (i32 u = 0; u < UNROLL; ++u) {
-      const i32 unit = first + u * UNIT_STEP;
-      if constexpr (A.vector_along_k) {
+      const i32 unit = unit0 + u * UNIT_STEP;
+      f32 x[LOADS][B.vector];
+#pragma unroll
+      for (i32 i = 0; i < LOADS; ++i) read_vector(b[u][i], x[i]);
+      auto multiply = [&](i32 m, i32 i, f32 a) {
+#pragma unroll
+        for (i32 c = 0; c < COLUMNS; ++c) acc[m][c] = tcc_fma_f32(a, B.major_k ? x[c][i] : x[i][c], acc[m][c]);
+      };
+      if constexpr (STAGED) {
+#pragma unroll
+        for (i32 m = 0; m < SIZE_M; ++m)
+#pragma unroll
+          for (i32 i = 0; i < K_UNIT; ++i) multiply(m, i, staged[m][own + u * OWN_UNITS * K_UNIT + i]);
+      } else if constexpr (A.vector_along_k) {
 #pragma unroll
         for (i32 m = 0; m < SIZE_M; ++m)
 #pragma unroll
           for (i32 p = 0; p < K_UNIT / A.vector; ++p) {
             f32 a[A.vector];
-            hooks_a.load(batch, m, unit * (K_UNIT / A.vector) + p, a);
+            compute_a(m, unit * (K_UNIT / A.vector) + p, rows[m], a);
 #pragma unroll
-            for (i32 v = 0; v < A.vector; ++v)
-#pragma unroll
-              for (i32 c = 0; c < COLUMNS; ++c)
-                acc[m][c] = tcc_fma_f32(a[v], b_at(u, p * A.vector + v, c), acc[m][c]);
+            for (i32 v = 0; v < A.vector; ++v) multiply(m, p * A.vector + v, a[v]);
           }
       } else {
 #pragma unroll
@@ -238,15 +374,15 @@ TCC_ENTRY {
 #pragma unroll
           for (i32 p = 0; p < SIZE_M / A.vector; ++p) {
             f32 a[A.vector];
-            hooks_a.load(batch, p, unit * K_UNIT + i, a);
+            compute_a(p, unit * K_UNIT + i, rows[0], a);
 #pragma unroll
-            for (i32 v = 0; v < A.vector; ++v)
-#pragma unroll
-              for (i32 c = 0; c < COLUMNS; ++c)
-                acc[p * A.vector + v][c] = tcc_fma_f32(a[v], b_at(u, i, c), acc[p * A.vector + v][c]);
+            for (i32 v = 0; v < A.vector; ++v) multiply(p * A.vector + v, i, a[v]);
           }
       }
     }
+    unit0 += UNIT_STEP * UNROLL;
+    own += OWN_UNITS * UNROLL * K_UNIT;
+    if (unit0 < UNITS) fetch(unit0);
   }
 
   i32 first = 0;
