@@ -168,11 +168,16 @@ void FusionGroups::find_consumers(const Value* value, const std::set<const Node*
   }
 }
 
-int FusionGroups::only_consumer(size_t group) const {
+std::set<int> FusionGroups::consumers(size_t group) const {
   std::set<const Node*> inside(groups_[group].begin(), groups_[group].end());
   std::set<int> consumers;
   for (const Node* node : groups_[group])
     for (const Value* output : node->outputs) find_consumers(output, inside, consumers);
+  return consumers;
+}
+
+int FusionGroups::only_consumer(size_t group) const {
+  const std::set<int> consumers = this->consumers(group);
   return consumers.size() == 1 ? *consumers.begin() : -1;
 }
 

@@ -45,6 +45,8 @@ class FusionGroups {
   int last_producer(const ir::Value& value) const;
   // All groups that compute `value`, or through light nodes what it is made of.
   void add_producers(const ir::Value& value, std::set<int>& groups) const;
+  // The groups that read this one's values; -1 stands for a graph output.
+  std::set<int> consumers(size_t group) const;
   // The one group that reads this one's values, or -1: several, none, or a graph output.
   int only_consumer(size_t group) const;
   // The one node that reads `value`, or null; graph outputs have none.

@@ -44,6 +44,7 @@ class Partitioner {
     place_all();
     if (options_.fuse) {
       absorb_producers();
+      join_beside();
       sink_views();
     }
     if (options_.explain) explain();
@@ -138,6 +139,12 @@ class Partitioner {
         return static_cast<int>(g);
     }
     return -1;
+  }
+
+  std::set<const Value*> sliced_products(const std::vector<const Node*>& nodes) const {
+    std::set<const Value*> products;
+    for (const Node* node : nodes) products.merge(sliced_products(node));
+    return products;
   }
 
   // Results of contractions' groups of which the node reads slices.
@@ -474,6 +481,33 @@ class Partitioner {
                                     groups_.work(node).reads[k]);
     const auto all = static_cast<double>(usual_numel(value));
     return read == 0 ? all : std::min(read, all);
+  }
+
+  // Short element-wise groups that read columns of one product and nothing of each other become one
+  // launch.
+  void join_beside() {
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      if (groups_.nodes(g).empty() || !groups_.is_pointwise(g)) continue;
+      const std::set<const Value*> products = sliced_products(groups_.nodes(g));
+      if (products.empty()) continue;
+      // Into a later one, ahead of all that reads this one, so that no cycle can arise.
+      size_t end = groups_.size();
+      for (const int reader : groups_.consumers(g))
+        if (reader >= 0) end = std::min(end, static_cast<size_t>(reader));
+      for (size_t h = g + 1; h < end; ++h) {
+        const auto &nodes = groups_.nodes(g), &others = groups_.nodes(h);
+        if (others.empty() || !groups_.is_pointwise(h) || is_apart(nodes, others)) continue;
+        const std::set<const Value*> same = sliced_products(others);
+        if (std::ranges::none_of(same, [&](const Value* v) { return products.contains(v); }))
+          continue;
+        std::vector<const Node*> both = nodes;
+        both.insert(both.end(), others.begin(), others.end());
+        const Match& match = groups_.match(both);
+        if (!match || !against_slower(g, h, **match).empty()) continue;
+        groups_.merge(g, h);
+        break;
+      }
+    }
   }
 
   // A bijective view that is all that reads a value moves into the value's group, which then stores

@@ -84,12 +84,17 @@ std::string why_off(const Candidate& candidate) {
   return reason.empty() ? candidate.space().violation(candidate.default_config()) : reason;
 }
 
-// Returns why a region that appends to a state is none: all that it stores are the rows.
+// Returns why a region that appends to a state is none: all that it stores of the result are the
+// rows, and nothing in it reads them.
 static std::string against_appending(const Region& region) {
-  for (const ir::Node* node : region.nodes)
-    if (ir::appends(*node) &&
-        (region.outputs.size() != 1 || region.anchor || region.outputs[0] != node->outputs[0]))
-      return str(node->op_name(), " is the end of a region of its own");
+  for (const ir::Node* node : region.nodes) {
+    if (!ir::appends(*node)) continue;
+    const bool is_read = std::ranges::any_of(region.nodes, [&](const ir::Node* other) {
+      return std::ranges::count(other->inputs, node->outputs[0]) > 0;
+    });
+    if (region.anchor || is_read || std::ranges::count(region.outputs, node->outputs[0]) == 0)
+      return str(node->op_name(), " is the end of what an element-wise region computes");
+  }
   return "";
 }
 

@@ -124,6 +124,37 @@ TEST_P(GrowingStateTest, ACacheOfKeysAndValues) {
   for (int64_t p = 0; p < 20; ++p) step(context, p, {{"N", 1}}, static_cast<uint64_t>(p));
 }
 
+// Queries, keys and values of one product: what is done to each, and both appends, are one launch.
+TEST_P(GrowingStateTest, PartsOfOneProductSideBySide) {
+  compile(
+      "dims: {P: 4, N: 1}\n"
+      "inputs: {x: {dtype: f32, shape: [N, 24]}}\n"
+      "weights: {w: {dtype: f32, shape: [24, 64], init: {normal: 0.3}}}\n"
+      "states: {keys: {dtype: f32, shape: [2, P + N, 8]}, values: {dtype: f32, shape: [P + N, "
+      "16]}}\n"
+      "nodes:\n"
+      "  - {out: qkv, op: matmul, in: [x, w]}\n"
+      "  - {out: q, op: slice, in: [qkv], dim: 1, end: 32}\n"
+      "  - {out: k, op: slice, in: [qkv], dim: 1, start: 32, end: 48}\n"
+      "  - {out: v, op: slice, in: [qkv], dim: 1, start: 48, end: 64}\n"
+      "  - {out: qs, op: sin, in: [q]}\n"
+      "  - {out: kc, op: cos, in: [k]}\n"
+      "  - {out: kh, op: reshape, in: [kc], shape: [N, 2, 8]}\n"
+      "  - {out: kt, op: permute, in: [kh], dims: [1, 0, 2]}\n"
+      "  - {out: k2, op: append, in: [keys, kt], dim: 1, length: P}\n"
+      "  - {out: v2, op: append, in: [values, v], dim: 0, length: P}\n"
+      "  - {out: vn, op: slice, in: [v2], dim: 0, start: 0, end: P + N}\n"
+      "  - {out: kn, op: slice, in: [k2], dim: 1, start: 0, end: P + N}\n"
+      "  - {out: vs, op: sum, in: [vn], dim: [0]}\n"
+      "  - {out: ks, op: sum, in: [kn], dim: [1]}\n"
+      "outputs: [qs, vs, ks]\n",
+      {{"P", {0, 40, 1}}});
+  const auto& kernels = program->executable().kernels;
+  EXPECT_EQ(std::ranges::count(kernels, "side_by_side", &exec::KernelBinary::template_name), 1);
+  Context context(program);
+  for (int64_t p = 0; p < 12; ++p) step(context, p, {{"N", 1}}, static_cast<uint64_t>(p));
+}
+
 // A prompt of any length, then tokens; no run copies what was there.
 TEST_P(GrowingStateTest, GrowsByAnyNumberOfRows) {
   compile(kRows, {{"P", {0, 16, 1}}, {"N", {0, 9, 1}}});

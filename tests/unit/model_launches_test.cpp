@@ -54,8 +54,8 @@ const Case kCases[] = {
      {{"vulkan", {87, 87, 87}},
       {"vulkan:nvidia", {87, 87, 87}},
       {"vulkan:lavapipe", {87, 87, 87}},
-      {"cuda:sm_80", {111, 87, 87}},
-      {"cuda:sm_90a", {111, 87, 87}}}},
+      {"cuda:sm_80", {110, 86, 86}},
+      {"cuda:sm_90a", {110, 86, 86}}}},
 };
 
 class ModelLaunches : public ::testing::TestWithParam<Case> {};

@@ -74,7 +74,9 @@ constexpr tcc::kernels::GemmSm90 params = tcc_parameters();
 #define GRID 128
 #define INDEX i32
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(256, 1) matmul_add_gelu_kernel(const u16* __restrict__ b0, const u16* __restrict__ b1, const u16* __restrict__ b2, u16* __restrict__ b3, const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b)
-#define TCC_BEGIN tcc_cuda_release(); tcc_cuda_wait();
+#define TCC_RELEASE tcc_cuda_release();
+#define TCC_WAIT tcc_cuda_wait();
+#define TCC_BEGIN TCC_RELEASE TCC_WAIT
 #define TCC_BLOCK (blockIdx.x + blockIdx.y * gridDim.x)
 #define TCC_THREAD (threadIdx.x)
 #define TCC_BUFFERS b0, b1, b2, b3, 

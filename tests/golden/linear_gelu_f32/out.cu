@@ -27,7 +27,9 @@
 #define GRID 128
 #define INDEX i32
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(128) __cluster_dims__(2) matmul_add_gelu_kernel(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3)
-#define TCC_BEGIN tcc_cuda_release();
+#define TCC_RELEASE tcc_cuda_release();
+#define TCC_WAIT 
+#define TCC_BEGIN TCC_RELEASE TCC_WAIT
 #define TCC_BLOCK (blockIdx.x + blockIdx.y * gridDim.x)
 #define TCC_THREAD (threadIdx.x)
 #define TCC_BUFFERS b0, b1, b2, b3, 
