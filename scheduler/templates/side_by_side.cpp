@@ -149,14 +149,18 @@ class SideBySideTemplate : public Template {
         return Refusal{str(node->op_name(), " is neither element-wise nor a view"), true};
     std::vector<Outputs> parts = parts_of(region);
     if (parts.size() < 2) return Refusal{"its outputs are made of the same nodes", true};
+    const SymInt first = ElementsPart(region, parts[0]).elements();
+    bool differ = false;  // else they are elements of one kind, as `pointwise` takes them
     for (const Outputs& outputs : parts) {
       const SymInt elements = ElementsPart(region, outputs).elements();
+      differ |= !(elements == first);
       if (elements.is(0)) return Refusal{"a part has no elements", true};
       for (const ir::Value* output : outputs)
         if (!region.contains(output) ||
             !(ir::product(ir::stored_part(*output).shape()) == elements))
           return Refusal{"outputs of one part have other numbers of elements", true};
     }
+    if (!differ) return Refusal{"its parts have as many elements", true};
     return std::make_shared<const SideBySide>(*this, region, target, std::move(parts));
   }
 };

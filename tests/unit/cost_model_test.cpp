@@ -48,6 +48,25 @@ TEST(CostModelTest, EveryLegalConfigHasATime) {
     }
 }
 
+// Where columns are neighbours, a warp that asks for few of them wastes parts of lines: such
+// configs are not the model's first choice. The default is close to it.
+TEST(CostModelTest, ProductsOfOneRowReadWholePartsOfLines) {
+  for (const auto& [k, n] : {std::pair(2048, 512), std::pair(2048, 2048), std::pair(8192, 2048),
+                             std::pair(2048, 8192), std::pair(2048, 128256)}) {
+    const TemplateCase made(
+        str("x: {dtype: bf16, shape: [1, ", k, "]}, w: {dtype: bf16, shape: [", k, ", ", n, "]}"),
+        "op: matmul, in: [x, w]", "cuda:sm_90a");
+    sched::Config best = made.default_config;
+    made.space.enumerate([&](const sched::Config& config) {
+      if (made.model(config) < made.model(best)) best = config;
+      return true;
+    });
+    EXPECT_GE(best["columns"] * best["lanes_n"] * 2, 64) << k << " " << n << best.to_string();
+    EXPECT_LE(made.model(made.default_config), 1.5 * made.model(best))
+        << k << " " << n << " " << best.to_string() << ", not " << made.default_config.to_string();
+  }
+}
+
 // The roofline of a look-up is what it reads, not the table.
 TEST(CostModelTest, LookUpsNeedNotMoveTheTable) {
   const TemplateCase made(
