@@ -486,6 +486,7 @@ class Partitioner {
   // Short element-wise groups that read columns of one product and nothing of each other become one
   // launch.
   void join_beside() {
+    constexpr size_t kNear = 8;  // groups; parts of one product follow one another
     for (size_t g = 0; g < groups_.size(); ++g) {
       if (groups_.nodes(g).empty() || !groups_.is_pointwise(g)) continue;
       const std::set<const Value*> products = sliced_products(groups_.nodes(g));
@@ -494,8 +495,9 @@ class Partitioner {
       size_t end = groups_.size();
       for (const int reader : groups_.consumers(g))
         if (reader >= 0) end = std::min(end, static_cast<size_t>(reader));
-      for (size_t h = g + 1; h < end; ++h) {
+      for (size_t h = g + 1, seen = 0; h < end && seen < kNear; ++h) {
         const auto &nodes = groups_.nodes(g), &others = groups_.nodes(h);
+        seen += !others.empty();
         if (others.empty() || !groups_.is_pointwise(h) || is_apart(nodes, others)) continue;
         const std::set<const Value*> same = sliced_products(others);
         if (std::ranges::none_of(same, [&](const Value* v) { return products.contains(v); }))

@@ -9,7 +9,7 @@
 
 namespace tcc::test {
 
-// What becomes of the operand of few rows before the product: nodes that make `a` of x along k.
+// Nodes before the product that make `a`, the operand of few rows, of x along k.
 inline std::string prologue_nodes(std::string_view kind, bool swapped) {
   const std::string dim = swapped ? "[0]" : "[1]", along = swapped ? "0" : "1";
   const auto node = [](std::string_view out, std::string_view op, std::string_view in,

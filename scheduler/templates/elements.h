@@ -1,5 +1,5 @@
-// Outputs of as many elements each, every element an expression of its own: what each thread of an
-// element-wise kernel does. Kernels have one such part, or several side by side.
+// Element-wise kernels compute outputs of as many elements each, every element an expression of its
+// own. A kernel has one such part, or several side by side.
 #pragma once
 
 #include <functional>
@@ -24,10 +24,10 @@ class ElementsPart {
   Config default_config(const Target& target) const;
   // The launch of a config, which moves so many bytes of memory. The result owns what it needs.
   std::function<LaunchCost(const Config&)> cost(double bytes) const;
-  // What it stores for element `linear` in the memory order of the first output.
+  // The stores of element `linear` in the memory order of the first output.
   std::vector<Sink> sinks(Inliner& inliner, const SymInt& linear) const;
-  // What the threads of a workgroup do. `block_of` gets the number of workgroups, and gives an axis
-  // for the workgroup's own number.
+  // The statements of a workgroup's threads. `block_of` gets the number of workgroups, and gives an
+  // axis for the workgroup's own number.
   Block body(const Config& config, const std::function<SymInt(const SymInt& grid)>& block_of) const;
 
   static ConfigSpace space(const Target& target);

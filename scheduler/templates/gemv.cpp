@@ -339,7 +339,7 @@ class StreamedProduct : public ProductCandidate {
     };
   }
 
-  // What the small operand takes: one of its elements, and one of a row that is reduced.
+  // The work of one element of the small operand, and of one of a row that is reduced.
   struct SmallWork {
     double slots = 0, row_slots = 0, row_loads = 0;
   };

@@ -1,6 +1,6 @@
 // Element-wise parts that share no work, of outputs of other sizes, as one launch: some workgroups
-// do the one, the next ones another. What a decoder makes of a product's columns for queries, keys
-// and values are such parts.
+// do the one, the next ones another. A decoder has such parts of a product's columns for queries,
+// keys and values.
 #include <algorithm>
 #include <set>
 

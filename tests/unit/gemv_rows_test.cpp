@@ -48,7 +48,7 @@ TEST(GemvRows, TheCostModelDecides) {
   EXPECT_EQ(many.kernels.size(), 2u);
 }
 
-// What others read, too, is stored by a kernel of its own.
+// A norm that others read, too, is stored by a kernel of its own.
 TEST(GemvRows, NormsThatAreOutputsStayApart) {
   std::string text = decoder_text(1, 512, 512, true);
   text.replace(text.find("outputs: [y]"), 12, "outputs: [y, a]");
