@@ -6,6 +6,7 @@
 #include "frontend/graph_file.h"
 #include "runtime/device.h"
 #include "scheduler/target.h"
+#include "tests/cubin.h"
 #include "tests/few_rows.h"
 
 namespace tcc::test {
@@ -80,6 +81,33 @@ TEST(GemvRows, OnlyFixedOperandsAreReadBeforeTheWait) {
     EXPECT_TRUE(kernel->waits) << is_fixed;
     EXPECT_EQ(kernel->source.find("fixed_b = true") != std::string::npos, is_fixed);
   }
+}
+
+// Other loads and all stores before the wait count, whatever they leave in the caches.
+TEST(GemvRows, TheMachineCodeTellsLoadsOfConstants) {
+  if (const std::string why = backends::nvrtc_missing(); !why.empty()) GTEST_SKIP() << why;
+  const auto waits = [](std::string_view before, std::string_view after) {
+    const std::string text =
+        str("extern \"C\" __global__ void k(const unsigned* x, unsigned* y) {\n"
+            "  unsigned a = 0, b = 0;\n  ",
+            before, "\n  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n  ", after,
+            "\n  y[threadIdx.x] = a + b;\n}\n");
+    return backends::waits_first(backends::compile_cuda(text, "k.cu", "sm_90a"));
+  };
+  // Used at once, so that the compiler does not move it behind the wait.
+  const auto load = [](std::string_view how) {
+    return str("asm volatile(\"ld.global.nc", how,
+               ".u32 %0, [%1];\" : \"=r\"(a) : \"l\"(x + threadIdx.x));\n"
+               "  if (a == 77) asm volatile(\"nanosleep.u32 1;\");");
+  };
+  const std::string constant = load(".L1::evict_first.L2::256B");
+  EXPECT_TRUE(waits("", load("")));
+  EXPECT_TRUE(waits(constant, "b = x[1];"));
+  for (const char* how : {"", ".L1::no_allocate", ".L1::evict_last", ".L2::256B"})
+    EXPECT_FALSE(waits(load(how), "")) << how;
+  EXPECT_FALSE(waits(constant + load(""), ""));
+  EXPECT_FALSE(
+      waits("asm volatile(\"st.global.L1::evict_first.u32 [%0], 1;\" :: \"l\"(y + 64));", ""));
 }
 
 TEST(GemvRows, CompileForAnyConfig) {
