@@ -306,13 +306,18 @@ class RangeChecker {
     const int64_t arena = sizes_.of(e_.arena_bytes);
     within("the arena's size", arena, 0, Tensor::max_bytes);
     for (const BufferInfo& buffer : e_.buffers) {
+      const std::vector<int64_t> shape = sizes_.of(buffer.shape);
+      for (size_t d = 0; d < shape.size(); ++d)
+        if (shape[d] < 0)
+          fail_input("'", buffer.name, "' would have ", shape[d], " elements along dim ", d, ", ",
+                     buffer.shape[d].to_string(), ": the sizes are too small for it");
       const int64_t bytes = sizes_.of(buffer.bytes), offset = sizes_.of(buffer.offset);
       within("a buffer's size", bytes, 0, Tensor::max_bytes);
       if (buffer.alias >= 0)
         require("an alias", offset, bytes, bytes_[static_cast<size_t>(buffer.alias)]);
       else if (buffer.is_in_arena())
         require("a buffer of the arena", offset, bytes, arena);
-      const auto dense = tensor_bytes(buffer.dtype, sizes_.of(buffer.shape));
+      const auto dense = tensor_bytes(buffer.dtype, shape);
       const bool outside = buffer.kind == BufferInfo::Kind::input ||
                            buffer.kind == BufferInfo::Kind::output ||
                            (buffer.kind == BufferInfo::Kind::state && buffer.alias < 0);

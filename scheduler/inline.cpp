@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/sizes.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -10,15 +11,28 @@ using ir::OpKind;
 using ir::ReduceKind;
 
 SymInt indirect_index(const Expr& value, const SymInt& extent) {
-  if (!extent.is_const()) fail_input("it reads at computed places of an open dim");
-  const int64_t n = extent.value();
   Expr index = ir::cast(value, DType::i64);
-  Expr zero = ir::constant_int(DType::i64, 0), size = ir::constant_int(DType::i64, n);
+  Expr zero = ir::constant_int(DType::i64, 0), size = ir::index_value(extent);
   Expr wrapped = ir::select(ir::call(ir::Fn::lt, {index, zero}), ir::add(index, size), index);
-  Expr last = ir::constant_int(DType::i64, n - 1);
+  Expr last = ir::index_value(extent - 1);
   Expr clamped = ir::call(ir::Fn::minimum, {ir::call(ir::Fn::maximum, {wrapped, zero}), last});
-  return SymInt::indirect("at", clamped, {0, n - 1});
+  return SymInt::indirect("at", clamped, {0, extent.range().hi - 1});
 }
+
+namespace {
+
+// Whether the index is computed, into a value that has no elements at some sizes of open dims: no
+// place in it is safe to read then.
+bool may_miss(std::span<const SymInt> index, const SymInt& elements) {
+  if (elements.is_const() || elements.range().lo > 0) return false;
+  bool is_computed = false;
+  for (const SymInt& i : index)
+    i.visit_atoms(
+        [&](const ir::AtomPtr& atom) { is_computed |= atom->kind == ir::Atom::Kind::indirect; });
+  return is_computed;
+}
+
+}  // namespace
 
 // An op's element function sees this while its node is inlined.
 class NodeContext : public ir::ElementContext {
@@ -69,6 +83,9 @@ Expr Inliner::value_at(const ir::Value* value, std::span<const SymInt> index) {
     }
   } else if (int slot = region_.slot_of_input(value); slot >= 0) {
     result = ir::load(slot, value->dtype(), region_.layout(value).offset(index));
+    if (const SymInt elements = ir::elements_of(value); may_miss(index, elements))
+      result = ir::select(ir::call(ir::Fn::ne, {ir::index_value(elements), ir::index_value(0)}),
+                          result, zero_of(result->dtype));
   } else if (value->is_constant()) {
     auto splat = value->data->splat();
     TCC_CHECK(splat.has_value(), "constant ", value->name, " is neither an input nor a scalar");
@@ -139,12 +156,10 @@ ContractionIndex contraction_index(const ir::Node* node, const ir::Contraction& 
       // Several axes in one dim (grouped channels): axis = (dim - constant part) by division.
       for (size_t d = 0; d < out.size() && !found; ++d) {
         if (!axis.as_atom() || !out[d].uses(axis.as_atom())) continue;
-        for (const auto& term : out[d].terms()) {
-          if (term.atoms.size() != 1 || *term.atoms[0] != *axis.as_atom()) continue;
-          axis = mod(floordiv(index[d], term.coefficient), ir::extent_of(axis));
-          found = true;
-          break;
-        }
+        const SymInt step = out[d].substitute(axis, 1) - out[d].substitute(axis, 0);
+        if (step.range().hi < 1) continue;
+        axis = mod(floordiv(index[d], step), ir::extent_of(axis));
+        found = true;
       }
       TCC_CHECK(found, "an axis of ", node->op_name(), " does not appear in its output");
     }

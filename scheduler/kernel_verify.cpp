@@ -432,7 +432,8 @@ class Verifier {
 }  // namespace
 
 void verify(const Kernel& kernel) {
-  TCC_CHECK(kernel.workgroup >= 1 && kernel.grid.range().lo >= 0, kernel.name, ": ", kernel.grid,
+  // Sizes that make an open grid negative are refused when they come.
+  TCC_CHECK(kernel.workgroup >= 1 && kernel.grid.range().hi >= 0, kernel.name, ": ", kernel.grid,
             " workgroups of ", kernel.workgroup, " threads");
   TCC_CHECK(kernel.cluster >= 1 && kernel.grid.divisible_by(kernel.cluster), kernel.name,
             ": a cluster is not whole");

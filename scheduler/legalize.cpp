@@ -54,6 +54,16 @@ Saturated most_extent(const SymInt& axis) {
   return {std::min(ir::extent_of(axis).range().hi, Saturated::kMost)};
 }
 
+// The most values that the axis takes, an expression of sizes: an extent that depends on the loops
+// around is as large as it gets.
+SymInt open_extent(const SymInt& axis) {
+  const SymInt extent = ir::extent_of(axis);
+  bool has_axes = false;
+  extent.visit_atoms(
+      [&](const ir::AtomPtr& atom) { has_axes |= atom->kind == ir::Atom::Kind::axis; });
+  return has_axes ? extent.range().hi : extent;
+}
+
 bool needs(const Kernel& kernel, DType dtype) {
   return std::any_of(kernel.arguments.begin(), kernel.arguments.end(),
                      [&](const Argument& a) { return a.dtype == dtype; });
@@ -154,7 +164,7 @@ void check_limits(Kernel& kernel, const Target& target) {
     fail_device(kernel.name, ": ", kernel.grid, " workgroups wait for each other, and ",
                 target.id(), " has ", target.compute_units, " units");
   if (!kernel.sizes.empty()) {
-    if (kernel.is_generated()) kernel.loop_iterations = iterations(kernel.body, ir::extent_of);
+    if (kernel.is_generated()) kernel.loop_iterations = iterations(kernel.body, open_extent);
     return;
   }
   const int64_t count = iterations(kernel.body, most_extent).count;

@@ -14,7 +14,7 @@ Row row_of(const ir::Node& node) {
   const ir::Value* x = node.inputs[0];
   int64_t dim = node.attr<int64_t>("dim");
   if (dim < 0) dim += x->rank();
-  const int64_t extent = const_shape(*x)[static_cast<size_t>(dim)];
+  const int64_t extent = x->shape()[static_cast<size_t>(dim)].value();
   const int64_t keep = node.attr<int64_t>("keep");
   return {static_cast<size_t>(dim), extent, keep == 0 ? extent : keep};
 }
@@ -47,7 +47,7 @@ class Steps {
   }
 
  private:
-  int64_t extent() const { return const_shape(*values_[0])[row_of(node_).dim]; }
+  int64_t extent() const { return values_[0]->shape()[row_of(node_).dim].value(); }
 
   // Places in a row take 32 bits until the last step.
   void step(int64_t run, int64_t keep, int64_t sorted, bool last) {

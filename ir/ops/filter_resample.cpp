@@ -30,8 +30,9 @@ struct Filter {
 
 Filter filter_of(const Node& node, const ResampledDim& dim) {
   const int64_t radius = is_cubic(node) ? 2 : 1;
+  if (!node.attr<bool>("antialias")) return {{1, 1}, radius};
   const int64_t p = dim.scale.p.value(), q = dim.scale.q.value();
-  if (!node.attr<bool>("antialias") || p >= q) return {{1, 1}, radius};
+  if (p >= q) return {{1, 1}, radius};
   return {{p, q}, (radius * q + p - 1) / p};
 }
 
@@ -69,7 +70,9 @@ Weighted tap_at(ElementContext& context, std::span<const SymInt> index, const Re
   const double per_unit =
       static_cast<double>(filter.stretch.p.value()) / static_cast<double>(filter.stretch.q.value());
   const Expr scaled =
-      mul(units, constant(x->dtype, per_unit / static_cast<double>(p.unit.value())));
+      p.unit.is_const()
+          ? mul(units, constant(x->dtype, per_unit / static_cast<double>(p.unit.value())))
+          : mul(units, div(constant(x->dtype, per_unit), as_number(p.unit, x->dtype)));
   Expr weight = filter_value(node, scaled);
   if (node.attr<bool>("exclude_outside")) {
     const Expr inside = in_range(tap, 0, dim.in);

@@ -27,22 +27,24 @@ class Lines : public Candidate {
   std::vector<Alternative> alternatives(AlternativeStage stage) const override {
     constexpr int64_t kShortestPart = 4096;  // a workgroup's few tiles
     constexpr int64_t kSpread = 4;  // parts that divide the line are at most so many times as many
-    const int64_t units = target().compute_units;
-    if (stage != AlternativeStage::primitives || plan_.lines == 0 || plan_.lines * 2 > units)
-      return {};
-    const int64_t wanted = std::min(2 * units / plan_.lines, plan_.length / kShortestPart);
+    const bool is_open = !plan_.lines.is_const() || !plan_.length.is_const();
+    if (stage != AlternativeStage::primitives || is_open || plan_.is_empty()) return {};
+    const int64_t units = target().compute_units, lines = plan_.lines.value(),
+                  length = plan_.length.value();
+    if (lines * 2 > units) return {};
+    const int64_t wanted = std::min(2 * units / lines, length / kShortestPart);
     if (wanted < 2) return {};
     Alternative split;
     split.kind = "split_scan";
     split.choices = {wanted};
     for (int64_t parts = wanted; parts <= kSpread * wanted; ++parts)
-      if (plan_.length % parts == 0) {
+      if (length % parts == 0) {
         split.choices.front() = parts;
         break;
       }
     split.choices.push_back(1);
-    split.description = str(plan_.node->op_name(), " of ", plan_.lines, " lines of ", plan_.length,
-                            " ", name(plan_.node->inputs[0]->dtype()), ": parts of a line");
+    split.description = str(plan_.node->op_name(), " of ", lines, " lines of ", length, " ",
+                            name(plan_.node->inputs[0]->dtype()), ": parts of a line");
     split.rewrite = split_scan;
     return {std::move(split)};
   }
@@ -66,7 +68,7 @@ class Lines : public Candidate {
            return threads >= fewest && threads <= max;
          }},
         {"no more threads than items in a line",
-         [length = plan.length](const Config& c) {
+         [length = plan.length.range().hi](const Config& c) {
            return c["row_threads"] <= power_of_two_at_least(ceil_div(length, c["items"]));
          }},
         {"shared memory", [bytes = target.static_shared_bytes()](const Config& c) {
@@ -81,15 +83,14 @@ class Lines : public Candidate {
     const ScanPlan& plan = plan_;
     const bool serial = target.serial_workgroups;
     const int64_t fewest = fewest_threads(target);
-    const int64_t length = std::max<int64_t>(plan.length, 1);
+    const int64_t length = std::max<int64_t>(plan.length.usual(), 1), lines = plan.lines.usual();
     const int64_t most = std::min<int64_t>(target.max_workgroup_size,
                                            serial ? fewest : int64_t{target.full_workgroup});
     if (!plan.along_memory) {
       // One thread walks a line, unless lines are few.
       int64_t row_threads = 1, rows = serial ? fewest : std::min(most, int64_t{64});
       const int64_t wanted = int64_t{target.compute_units} * 64;
-      while (!serial && rows > 8 && plan.lines * row_threads < wanted &&
-             row_threads * 2 * 8 <= length) {
+      while (!serial && rows > 8 && lines * row_threads < wanted && row_threads * 2 * 8 <= length) {
         row_threads *= 2;
         if (rows * row_threads > most) rows /= 2;
       }
@@ -103,7 +104,8 @@ class Lines : public Candidate {
     while (items > 1 && length < 4 * items) items /= 2;
     // Longer lines give each thread more, in whole vectors.
     if (items < 8 && length >= 2048) items = 8;
-    while (items > 4 && length % items != 0 && length % (items / 2) == 0) items /= 2;
+    while (items > 4 && !plan.length.divisible_by(items) && plan.length.divisible_by(items / 2))
+      items /= 2;
     const int64_t row_threads = std::min(most, power_of_two_at_least(ceil_div(length, items)));
     int64_t rows = 1;
     while (rows * row_threads < (serial ? fewest : std::min(most, int64_t{128}))) rows *= 2;
@@ -113,7 +115,8 @@ class Lines : public Candidate {
   CostModel make_cost_model() const override {
     const Region& region = this->region();
     const ScanPlan& plan = plan_;
-    const auto length = static_cast<double>(std::max<int64_t>(1, plan.length));
+    const auto length = static_cast<double>(std::max<int64_t>(1, plan.length.usual())),
+               lines = static_cast<double>(plan.lines.usual());
     const double arithmetic = region_slots(region), bytes = region_bytes(region);
     const double stored = size_bytes(plan.node->outputs[0]->dtype());
     return [=, target = target(), plan = plan_](const Config& c) {
@@ -121,11 +124,11 @@ class Lines : public Candidate {
                  rows = static_cast<double>(c["rows"]), items = static_cast<double>(c["items"]);
       LaunchCost cost;
       cost.threads = row_threads * rows;
-      cost.workgroups = std::max(1.0, std::ceil(static_cast<double>(plan.lines) / rows));
+      cost.workgroups = std::max(1.0, std::ceil(lines / rows));
       const double tiles = std::ceil(length / (row_threads * items));
       const double vectors = cost.workgroups * cost.threads * tiles;  // of one thread, in all
       const double covered = vectors * items;
-      const bool whole = plan.length % c["items"] == 0;
+      const bool whole = plan.length.divisible_by(c["items"]);
       const double combined = row_threads > 1 ? 4 * std::log2(row_threads) + 8 : 0;
       cost.arithmetic = arithmetic + covered * (whole ? 3 : 8) + vectors * (12 + combined);
       const double accesses = whole && plan.along_memory ? std::ceil(items * stored / 16) : items;
@@ -154,6 +157,7 @@ class Scan : public Template {
   int version() const override { return 2; }
   int specificity() const override { return 0; }
   int least_workgroup() const override { return 1; }
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<ScanPlan> plan = plan_scan(region);

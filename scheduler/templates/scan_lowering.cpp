@@ -15,9 +15,12 @@ namespace {
 // Tiles of which one running sum is kept.
 constexpr int64_t kFewTiles = 16;
 
-// How many of `tiles` to walk as a part: about the square root, so that hardly any is too many.
-int64_t tiles_of_part(int64_t tiles) {
-  if (tiles <= kFewTiles) return tiles;
+// Open lines of more tiles have more parts than a part has tiles.
+constexpr int64_t kManyTiles = 1 << 14;
+
+// How many of `all` tiles to walk as a part: about the square root, so that hardly any is too many.
+int64_t tiles_of_part(const SymInt& all) {
+  const int64_t tiles = all.is_const() ? all.value() : std::min(all.range().hi, kManyTiles);
   int64_t root = 1;
   while (root * root < tiles) ++root;
   int64_t best = root;
@@ -49,8 +52,8 @@ class ScanLowering {
   Kernel run() {
     Kernel kernel = start_kernel(region_);
     kernel.workgroup = static_cast<int>(row_threads_ * rows_);
-    kernel.grid = std::max<int64_t>(1, ceil_div(plan_.lines, rows_));
-    if (plan_.lines == 0 || plan_.length == 0) return kernel;
+    kernel.grid = blocks_of(plan_.lines, rows_);
+    if (plan_.is_empty()) return kernel;
     const SymInt thread = thread_axis(kernel.workgroup);
     // Threads of neighbouring places in memory are neighbours.
     const SymInt of_line = plan_.along_memory ? floordiv(thread, row_threads_) : mod(thread, rows_);
@@ -65,10 +68,15 @@ class ScanLowering {
     kernel.body.push_back(declare(carry_, nothing()));
     // Many tiles are walked in parts, whose totals join the carry as a whole: one running sum of
     // many terms would lose digits.
-    const int64_t tiles = ceil_div(plan_.length, tile_), inner = tiles_of_part(tiles),
-                  outer = ceil_div(tiles, inner);
-    in_parts_ = outer > 1;
-    const SymInt part = SymInt::axis("part_of", outer), in_part = SymInt::axis("tile", inner);
+    const SymInt tiles = ir::ceildiv(plan_.length, tile_);
+    in_parts_ = tiles.range().hi > kFewTiles;
+    const SymInt inner = in_parts_ ? tiles_of_part(tiles) : tiles,
+                 outer = in_parts_ ? ir::ceildiv(tiles, inner) : 1;
+    const SymInt part = SymInt::axis("part_of", outer);
+    // The last part of an open line may be shorter.
+    const bool is_whole = !in_parts_ || tiles.is_const();
+    const SymInt in_part =
+        SymInt::axis("tile", is_whole ? inner : ir::min(inner, tiles - part * inner));
     const SymInt tile = part * inner + in_part;
     // Only where tiles cover the line exactly is every thread's run of items in it.
     run_ = SymInt::axis("run", outer * inner * row_threads_);
@@ -96,14 +104,16 @@ class ScanLowering {
     return plan_.reverse ? plan_.length - items_ - run * items_ + item : run * items_ + item;
   }
   // Runs are in the line or not, as a whole.
-  bool whole() const { return plan_.length % items_ == 0; }
-  Expr has_run() const { return ir::index_less(run_, plan_.length / items_); }
+  bool whole() const { return plan_.length.divisible_by(items_); }
+  SymInt runs() const { return ir::floordiv(plan_.length, items_); }
+  Expr has_run() const { return ir::index_less(run_, runs()); }
   Expr is_in_line(const SymInt& position) const { return ir::in_range(position, 0, plan_.length); }
 
   // Returns an axis of `extent` that `block` gives the value of `index`, which is below it where
   // the block runs: what is inlined at the axis knows that, as the plan does.
-  static SymInt bounded(const char* hint, const SymInt& index, int64_t extent, Block& block) {
-    if (index.range().lo >= 0 && index.range().hi < extent) return index;
+  static SymInt bounded(const char* hint, const SymInt& index, const SymInt& extent, Block& block) {
+    if (extent.is_const() && index.range().lo >= 0 && index.range().hi < extent.value())
+      return index;
     const SymInt axis = SymInt::axis(hint, extent);
     if (!axis.is_const()) block.push_back(let_index(axis, index));
     return axis;
@@ -148,7 +158,7 @@ class ScanLowering {
                    true)};
     }
     Block loads;
-    const SymInt run = bounded("inside", run_, plan_.length / items_, loads);
+    const SymInt run = bounded("inside", run_, runs(), loads);
     append(loads, vectorize_values({operand_at(position(run, item_))}, item_,
                                    [&](const std::vector<Expr>& values) -> Block {
                                      return {set_element(scanned_, item_, values[0])};
@@ -176,7 +186,7 @@ class ScanLowering {
     Block stores;
     if (whole()) {
       conditions.push_back(has_run());
-      const SymInt run = bounded("inside", run_, plan_.length / items_, stores);
+      const SymInt run = bounded("inside", run_, runs(), stores);
       append(stores, vectorize(sinks(position(run, item_)), item_));
     } else {
       const SymInt at = position(run_, item_);

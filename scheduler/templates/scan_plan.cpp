@@ -5,7 +5,7 @@
 namespace tcc::sched {
 std::vector<SymInt> ScanPlan::index_of(const SymInt& line, const SymInt& position) const {
   if (node->outputs[0]->rank() == 0) return {};
-  std::vector<SymInt> index = delinearize_ints(line, line_shape);
+  std::vector<SymInt> index = ir::delinearize(line, line_shape);
   index.insert(index.begin() + static_cast<std::ptrdiff_t>(dim), position);
   return index;
 }
@@ -29,26 +29,26 @@ OrRefusal<ScanPlan> plan_scan(const Region& region) {
   ScanPlan plan;
   plan.node = region.anchor;
   const ir::Value* result = plan.node->outputs[0];
-  plan.shape = const_shape(*result);
-  if (plan.shape.empty()) plan.shape = {1};
-  int64_t dim = plan.node->attr<int64_t>("dim");
-  if (dim < 0) dim += static_cast<int64_t>(plan.shape.size());
-  plan.dim = static_cast<size_t>(dim);
-  plan.length = plan.shape[plan.dim];
-  plan.line_shape = plan.shape;
-  plan.line_shape.erase(plan.line_shape.begin() + dim);
-  for (const int64_t d : plan.line_shape) plan.lines *= d;
+  if (result->rank() > 0) {  // a value without dims is a line of one element
+    int64_t dim = plan.node->attr<int64_t>("dim");
+    if (dim < 0) dim += result->rank();
+    plan.dim = static_cast<size_t>(dim);
+    plan.length = result->shape()[plan.dim];
+    plan.line_shape = result->shape();
+    plan.line_shape.erase(plan.line_shape.begin() + dim);
+    plan.lines = ir::product(plan.line_shape);
+  }
   plan.exclusive = plan.node->attr<bool>("exclusive");
   plan.reverse = plan.node->attr<bool>("reverse");
   plan.dtype = compute_dtype(result->dtype());
   for (const ir::Value* value : region.outputs) {
     ScanPlan::Output output{value, peel_views(region, value, result)};
-    if (const_shape(*output.stored.base) != const_shape(*result))
+    if (output.stored.base->shape() != result->shape())
       return Refusal{"an output of another shape than the scan's"};
     plan.outputs.push_back(output);
   }
   if (plan.outputs.empty()) return Refusal{"nothing of the scan is stored"};
-  if (plan.lines == 0 || plan.length == 0) return plan;  // there are no elements to ask for
+  if (plan.is_empty()) return plan;  // there are no elements to ask for
   const SymInt line = SymInt::axis("line", plan.lines),
                position = SymInt::axis("position", plan.length);
   const std::vector<SymInt> index = plan.index_of(line, position);
@@ -59,11 +59,11 @@ OrRefusal<ScanPlan> plan_scan(const Region& region) {
     return Refusal{"an output needs other elements of the scan than its own"};
   // Elements of a line are neighbours in memory if those of the first output are.
   const auto neighbours = [&](const SymInt& offset) {
-    return plan.length > 1 && coefficient(offset, position) == 1;
+    return !plan.length.is(1) && coefficient(offset, position) == 1;
   };
   const auto& first = plan.outputs[0];
   plan.along_memory =
-      plan.lines == 1 ||
+      plan.lines.is(1) ||
       neighbours(region.layout(first.value).offset(first.stored.output_index(index)));
   return plan;
 }

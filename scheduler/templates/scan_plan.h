@@ -10,10 +10,9 @@ namespace tcc::sched {
 
 struct ScanPlan {
   const ir::Node* node = nullptr;
-  std::vector<int64_t> shape;       // of the scan's result; {1} for one without dims
-  std::vector<int64_t> line_shape;  // without the dim along which it goes
+  ir::Shape line_shape;  // of the scan's result, without the dim along which it goes
   size_t dim = 0;
-  int64_t lines = 1, length = 0;
+  SymInt lines = 1, length = 1;
   bool along_memory = false;  // neighbours in a line are neighbours in memory
   bool exclusive = false, reverse = false;
   DType dtype{};  // that it is computed in
@@ -23,6 +22,7 @@ struct ScanPlan {
   };
   std::vector<Output> outputs;
 
+  bool is_empty() const { return lines.is(0) || length.is(0); }
   // Returns the index of a position of a line, into the scan's operand and result.
   std::vector<SymInt> index_of(const SymInt& line, const SymInt& position) const;
 };

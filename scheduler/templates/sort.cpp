@@ -92,7 +92,7 @@ class Runs : public Candidate {
                  threads = static_cast<double>(c["threads"]);
       const double tile = items * threads;
       const auto run = static_cast<double>(std::max<int64_t>(plan.run, 1));
-      const double lines = static_cast<double>(plan.rows * plan.runs());
+      const double lines = static_cast<double>(plan.rows.usual() * plan.runs);
       const bool merges = plan.sorted > 0;
       double row_threads = 1;
       while (row_threads * items < run) row_threads *= 2;
@@ -132,12 +132,16 @@ class Sort : public Template {
   int version() const override { return 1; }
   int specificity() const override { return 0; }
   int least_workgroup() const override { return 1; }
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<SortPlan> plan = plan_sort(region);
     if (!plan) return plan.refusal();
     const int64_t run = plan->run, longest = longest_run(*plan, target);
     if (plan->node->attr<int64_t>("run") == 0 && run > longest) {
+      if (!plan->extent.is_const())
+        return Refusal{str("rows may have ", run, " elements, of which a workgroup sorts ", longest,
+                           ": the open dim needs a range up to there")};
       Alternative steps;
       steps.kind = "split_sort";
       steps.choices = {longest};

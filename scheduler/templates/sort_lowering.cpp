@@ -53,14 +53,14 @@ class SortLowering {
     kernel.shared = {{keys_, tile_}};
     if (plan_.carries_places()) kernel.shared.push_back({places_, tile_});
     body_ = &kernel.body;
-    if (plan_.rows == 0 || plan_.keep == 0) return kernel;  // nothing to store
+    if (plan_.rows.is(0) || plan_.keep == 0) return kernel;  // nothing to store
     plan_.sorted > 0 ? merge_runs(kernel) : sort_runs(kernel);
     return kernel;
   }
 
  private:
   // A name for a value that is an index from here on.
-  SymInt let(const std::string& name, const SymInt& value, int64_t extent) {
+  SymInt let(const std::string& name, const SymInt& value, const SymInt& extent) {
     if (value.is_const()) return value;
     const SymInt axis = SymInt::axis(name, extent);
     if (!axis.is_const()) body_->push_back(let_index(axis, value));
@@ -68,7 +68,7 @@ class SortLowering {
   }
 
   std::vector<SymInt> index_of(const SymInt& row, const SymInt& position) const {
-    std::vector<SymInt> index = delinearize_ints(row, plan_.row_shape);
+    std::vector<SymInt> index = ir::delinearize(row, plan_.row_shape);
     index.insert(index.begin() + static_cast<std::ptrdiff_t>(plan_.dim), position);
     return index;
   }
@@ -203,14 +203,16 @@ class SortLowering {
         threads_, power_of_two_at_least(ceil_div(std::max<int64_t>(plan_.run, 1), items_)));
     TCC_CHECK(row_threads * items_ >= plan_.run, "a run of ", plan_.run, " does not fit ",
               row_threads, " threads of ", items_);
-    const int64_t slots = threads_ / row_threads, lines = plan_.rows * plan_.runs();
-    kernel.grid = ceil_div(lines, slots);
+    const int64_t slots = threads_ / row_threads;
+    const SymInt lines = plan_.rows * plan_.runs;
+    // Rows that turn out to be empty have no runs.
+    kernel.grid = blocks_of(lines, slots) * ir::min(plan_.extent, 1);
     const SymInt thread = thread_axis(threads_),
                  raw = block_axis(kernel.grid) * slots + floordiv(thread, row_threads);
     const SymInt lane = let("lane", mod(thread, row_threads), row_threads);
     // Threads past the last run repeat it, since all must arrive at barriers, and write nothing.
     const SymInt line = let("line", ir::min(raw, lines - 1), lines);
-    const SymInt row = floordiv(line, plan_.runs()), run = mod(line, plan_.runs());
+    const SymInt row = floordiv(line, plan_.runs), run = mod(line, plan_.runs);
     const SymInt length =
         let("length", ir::min(plan_.run, plan_.extent - run * plan_.run), plan_.run + 1);
     const SymInt base = let("base", floordiv(thread, row_threads) * (row_threads * items_), tile_);
@@ -291,11 +293,12 @@ class SortLowering {
   // ---- pairs of sorted runs
 
   void merge_runs(Kernel& kernel) {
-    const int64_t parts = ceil_div(plan_.keep, tile_), lines = plan_.rows * plan_.runs();
+    const int64_t parts = ceil_div(plan_.keep, tile_);
+    const SymInt lines = plan_.rows * plan_.runs;
     kernel.grid = lines * parts;
     const SymInt block = block_axis(kernel.grid), thread = thread_axis(threads_);
     const SymInt line = let("line", floordiv(block, parts), lines);
-    const SymInt row = floordiv(line, plan_.runs()), run = mod(line, plan_.runs());
+    const SymInt row = floordiv(line, plan_.runs), run = mod(line, plan_.runs);
     const SymInt a = let("a", run * plan_.run, plan_.extent);
     const auto length_from = [&](const char* name, const SymInt& first) {
       return let(name, ir::max(ir::min(plan_.extent - first, plan_.sorted), 0), plan_.sorted + 1);
@@ -318,9 +321,9 @@ class SortLowering {
     const SymInt from = place(
         at_least(smaller(ir::select(in_a, index_number(a + a_first + p),
                                     index_number(a + plan_.sorted + first - a_first + p - from_a)),
-                         ir::constant_int(DType::i32, plan_.extent - 1)),
+                         ir::constant_int(DType::i32, plan_.extent.value() - 1)),
                  0),
-        plan_.extent);
+        plan_.extent.value());
     Block loads = {set_element(keys_, p, key_at(row, from))};
     if (plan_.carries_places()) loads.push_back(set_element(places_, p, place_at(row, from)));
     append(*body_, {loop(item_, std::move(loads), unroll_), barrier()});
@@ -339,7 +342,9 @@ class SortLowering {
     append(*body_, {declare(low, at_least(index_number(diagonal - b_length), 0)),
                     declare(high, smaller(index_number(diagonal), index_number(a_length)))});
     const Expr mid = ir::read(middle);
-    const auto key_of = [&](const Expr& at) { return key_at(row, place(at, plan_.extent)); };
+    const auto key_of = [&](const Expr& at) {
+      return key_at(row, place(at, plan_.extent.value()));
+    };
     Block step = {
         declare(middle, ir::call(Fn::shift_right, {ir::add(ir::read(low), ir::read(high)),
                                                    ir::constant_int(DType::i32, 1)})),

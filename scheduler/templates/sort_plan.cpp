@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler/templates/common.h"
+#include "support/checked.h"
 
 namespace tcc::sched {
 int64_t SortPlan::element_bytes() const {
@@ -24,18 +25,21 @@ OrRefusal<SortPlan> plan_sort(const Region& region) {
   }
   plan.x = plan.node->inputs[0];
   plan.given = plan.node->inputs.size() > 1 ? plan.node->inputs[1] : nullptr;
-  plan.row_shape = const_shape(*plan.x);
+  plan.row_shape = plan.x->shape();
   int64_t dim = plan.node->attr<int64_t>("dim");
   if (dim < 0) dim += plan.x->rank();
   plan.dim = static_cast<size_t>(dim);
   plan.extent = plan.row_shape[plan.dim];
   plan.row_shape.erase(plan.row_shape.begin() + dim);
-  for (const int64_t d : plan.row_shape) plan.rows *= d;
+  plan.rows = ir::product(plan.row_shape);
   const int64_t run = plan.node->attr<int64_t>("run"), keep = plan.node->attr<int64_t>("keep");
-  plan.run = run == 0 ? plan.extent : std::min(run, plan.extent);
+  const auto [least, most] = plan.extent.range();
+  if (keep > least && !plan.extent.is_const())
+    return Refusal{str("it keeps ", keep, " elements of a row that may have ", least)};
+  plan.run = run == 0 ? most : std::min(run, most);
   plan.keep = keep == 0 ? plan.run : std::min(keep, plan.run);
-  plan.sorted = plan.node->attr<int64_t>("sorted");
-  if (plan.sorted >= plan.extent) plan.sorted = plan.extent;
+  plan.runs = plan.run == 0 ? 0 : ceil_div(most, plan.run);
+  plan.sorted = std::min(plan.node->attr<int64_t>("sorted"), most);
   plan.descending = plan.node->attr<bool>("descending");
   plan.key = compute_dtype(plan.x->dtype());
   plan.index = plan.node->attr<DType>("index");

@@ -12,17 +12,17 @@ namespace tcc::sched {
 struct SortPlan {
   const ir::Node* node = nullptr;  // sort_runs
   size_t dim = 0;
-  std::vector<int64_t> row_shape;  // of x, without dim
-  int64_t rows = 1, extent = 0;    // extent: elements of a row of x
-  int64_t run = 0, keep = 0;       // elements of a run (the last may have fewer), and kept ones
-  int64_t sorted = 0;              // of the two sorted runs that become one; 0: nothing is sorted
+  ir::Shape row_shape;        // of x, without dim
+  SymInt rows = 1, extent;    // extent: elements of a row of x
+  int64_t runs = 0;           // of a row; an open row is one run
+  int64_t run = 0, keep = 0;  // most elements of a run (the last may have fewer), and kept ones
+  int64_t sorted = 0;         // of the two sorted runs that become one; 0: nothing is sorted
   bool descending = false;
   DType key{}, index{};  // what keys are compared in; the dtype of the indices
   const ir::Value* x = nullptr;
   const ir::Value* given = nullptr;                       // the indices operand, or null
   const ir::Value *values = nullptr, *indices = nullptr;  // those that are stored, or null
 
-  int64_t runs() const { return run == 0 ? 0 : (extent + run - 1) / run; }  // of a row
   // Returns the bytes of an element in shared memory while it is sorted.
   int64_t element_bytes() const;
   bool carries_places() const { return indices != nullptr; }

@@ -9,7 +9,7 @@
 #include "runtime/device.h"
 #include "scheduler/split_scan.h"
 #include "scheduler/tuning.h"
-#include "tests/run_graph.h"
+#include "tests/open_graph.h"
 
 namespace tcc::test {
 namespace {
@@ -116,6 +116,39 @@ TEST_P(Scans, FuseWithWhatIsAround) {
   EXPECT_EQ(difference(graph, GetParam(), draw_inputs(graph, {}), {}), "");
   const auto device = runtime::open_device(GetParam());
   EXPECT_EQ(backends::compile(graph, device->target(), {}).steps.size(), 1u);
+}
+
+// One kernel serves all sizes of lines and of their number.
+TEST_P(Scans, HoldForOpenDims) {
+  const ir::SymInt b = ir::SymInt::symbol("B"), s = ir::SymInt::symbol("S");
+  for (const auto& [scan, most] : {std::pair{Scan{{b, s}, 1}, 9000},
+                                   {Scan{{b, s}, 1, true, true}, 9000},
+                                   {Scan{{s, b}, 0, false, true, DType::f16}, 600},
+                                   {Scan{{b, s * 8}, 1, true, false, DType::i32}, 600},
+                                   {Scan{{b, 5, s}, 2, false, false, DType::f32, "cumprod"}, 300},
+                                   {Scan{{s, 40}, 1}, 70}}) {
+    ir::Graph graph = scan_graph(scan);
+    graph.dims = {{"S", 64}};
+    std::vector<Sizes> sizes;
+    const bool has_b = std::ranges::find(scan.shape, b) != scan.shape.end();
+    if (has_b) graph.dims["B"] = 2;
+    for (const int64_t length : {0, 1, 7, 32, 33, 64, 300, 9000})
+      if (length <= most) {
+        sizes.push_back({{"S", length}});
+        if (has_b) sizes.back()["B"] = sizes.size() % 4;
+      }
+    for (const bool is_free : {false, true}) {
+      backends::CompileOptions options;
+      for (const auto& [dim, usual] : graph.dims)
+        options.open_dims[dim] = is_free ? ir::SizeRange() : ir::SizeRange{.most = most};
+      const bool product = scan.op == std::string("cumprod");
+      EXPECT_EQ(difference_at(
+                    graph, GetParam(), options, sizes,
+                    {.lo = product ? 0.9 : -1, .hi = product ? 1.1 : 1, .int_lo = -9, .int_hi = 9}),
+                "")
+          << text_of(scan);
+    }
+  }
 }
 
 // Few long lines are cut; whether a part's number divides them or not, the result is the same.

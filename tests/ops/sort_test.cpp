@@ -5,9 +5,12 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/pipeline.h"
+#include "frontend/random_init.h"
 #include "ir/builder.h"
+#include "runtime/program.h"
 #include "scheduler/tuning.h"
-#include "tests/run_graph.h"
+#include "tests/open_graph.h"
 
 namespace tcc::test {
 namespace {
@@ -83,6 +86,50 @@ TEST_P(Sorting, DoesNotDependOnTheConfig) {
     options.configs = &config;
     check(sorting_graph(DType::f32, 3, n, 20, items % 2 == 0), options);
   }
+}
+
+// One kernel serves all rows up to the longest, and any number of them.
+TEST_P(Sorting, HoldsForOpenDims) {
+  const ir::SymInt b = ir::SymInt::symbol("B"), s = ir::SymInt::symbol("S");
+  for (const ir::Shape& shape : {ir::Shape{b, s}, ir::Shape{s, b, 3}, ir::Shape{b, 3000}})
+    for (const bool descending : {false, true}) {
+      ir::Graph graph;
+      ir::Value* x = graph.add_input("x", {DType::f32, shape});
+      ir::Builder builder(graph);
+      const int64_t dim = shape[0] == s ? 0 : 1;
+      graph.outputs = builder.ops("sort", {x}, {{"dim", dim}, {"descending", descending}});
+      for (ir::Value* value :
+           builder.ops("topk", {x}, {{"dim", dim}, {"k", int64_t{5}}, {"largest", descending}}))
+        graph.outputs.push_back(value);
+      for (const ir::Value* output : graph.outputs) graph.output_names.push_back(output->name);
+      graph.dims = {{"B", 4}};
+      backends::CompileOptions options;
+      options.open_dims["B"] = {};
+      if (shape[1] != ir::SymInt(3000)) {
+        graph.dims["S"] = 40;
+        options.open_dims["S"] = {.least = 5, .most = 700};
+      }
+      std::vector<Sizes> sizes;
+      for (const int64_t length : {5, 31, 64, 257, 700}) {
+        sizes.push_back({{"B", length % 4}});
+        if (graph.dims.contains("S")) sizes.back()["S"] = length;
+      }
+      EXPECT_EQ(difference_at(graph, GetParam(), options, sizes, {.seed = 5}), "")
+          << ir::to_string(ir::Type{DType::f32, shape});
+    }
+}
+
+// Empty rows are sorted: there is nothing to store.
+TEST_P(Sorting, HoldsForRowsThatTurnOutEmpty) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", {DType::f32, {3, ir::SymInt::symbol("S")}});
+  graph.outputs = ir::Builder(graph).ops("sort", {x}, {});
+  for (const ir::Value* output : graph.outputs) graph.output_names.push_back(output->name);
+  graph.dims = {{"S", 8}};
+  backends::CompileOptions options;
+  options.open_dims["S"] = {.most = 64};
+  const Sizes sizes[] = {{{"S", 0}}, {{"S", 1}}, {{"S", 64}}};
+  EXPECT_EQ(difference_at(graph, GetParam(), options, sizes, {.seed = 6}), "");
 }
 
 // The ops that compute the keys are part of the kernel that sorts; their result is rounded as if it
