@@ -5,7 +5,8 @@ file(GLOB api_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/api/*.cpp)
 
 # The part of api that runs what is compiled is in libtcc-runtime, too; these sources compile.
 set(compiling_sources)
-foreach(name IN ITEMS c_builder c_graph c_tune compile external graph graph_builder kernel_file options tune)
+foreach(name IN ITEMS c_builder c_graph c_package_writer c_tune compile external graph graph_builder kernel_file options
+                     package_writer tune)
   list(APPEND compiling_sources ${PROJECT_SOURCE_DIR}/api/${name}.cpp)
 endforeach()
 list(REMOVE_ITEM api_sources ${compiling_sources})

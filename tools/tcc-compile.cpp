@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 #include <utility>
 
+#include "api/package_writer.h"
 #include "autotune/tuning_files.h"
 #include "backends/backend.h"
 #include "backends/pipeline.h"
@@ -21,7 +23,6 @@
 #include "tools/dumps.h"
 #include "tools/earlier_run.h"
 #include "tools/help.h"
-#include "tools/package_parts.h"
 #include "tools/program.h"
 #include "tools/progress.h"
 #include "tools/tensors.h"
@@ -63,6 +64,14 @@ std::string folder_of(const exec::Variant& variant) {
     name += str(name.empty() ? "" : ",", dim, "=", size);
   if (!is_variant_folder(name)) fail_input("no folder can be named '", name, "'");
   return name;
+}
+
+// The words between commas.
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream all(list);
+  for (std::string word; std::getline(all, word, ',');) words.push_back(word);
+  return words;
 }
 
 template <class Numbers>
@@ -121,7 +130,7 @@ class Compile {
     refuse_package(options_.graph);
     const std::vector<sched::Target> targets =
         options_.package.empty() ? std::vector{sched::target_by_name(options_.target)}
-                                 : package_targets(options_.target);
+                                 : package_targets(words_of(options_.target));
     set_compile_options(options_.compile, compile_);
     set_dims(options_.dims, options_.compile, compile_);
     const InputFiles files(options_.inputs);
@@ -156,20 +165,17 @@ class Compile {
 
  private:
   void write_package(const std::vector<sched::Target>& targets) {
-    exec::PackageContents contents;
-    for (const std::string& file : options_.weight_files)
-      contents.files.push_back(weight_file(file, options_.package));
-    for (const sched::Target& target : targets) contents.parts.push_back(compile(target));
-    contents.name = graph_.name;
-    show("writing " + options_.package);
-    exec::save_package(contents, options_.package);
+    PackageParts parts{graph_.name, targets, {}, {}, {}};
+    parts.weights.assign(options_.weight_files.begin(), options_.weight_files.end());
+    parts.compile = [this](const sched::Target& target) { return compile(target); };
+    parts.written = [this] { show("writing " + options_.package); };
+    const PackageReport report = write_parts(parts, options_.package);
     progress_.clear();
-    std::error_code error;
-    std::cout << counted(targets.size(), "target");
-    for (size_t i = 0; i < targets.size(); ++i)
-      std::cout << (i == 0 ? ": " : ", ") << targets[i].id();
-    std::cout << "; " << format_bytes(static_cast<double>(fs::file_size(options_.package, error)))
-              << ": " << options_.package << "\n";
+    std::cout << counted(report.targets.size(), "target");
+    for (size_t i = 0; i < report.targets.size(); ++i)
+      std::cout << (i == 0 ? ": " : ", ") << report.targets[i];
+    std::cout << "; " << format_bytes(static_cast<double>(report.bytes)) << ": " << options_.package
+              << "\n";
   }
 
   exec::Executable compile(const sched::Target& target) {

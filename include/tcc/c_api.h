@@ -338,6 +338,26 @@ TCC_API tcc_status tcc_package_open(const tcc_package* package, const char* devi
  * loads. */
 TCC_API tcc_status tcc_package_verify(const tcc_package* package) TCC_NOEXCEPT;
 
+/* The contents of a package, beside the graph. */
+typedef struct tcc_package_options {
+  size_t size;        /* sizeof(tcc_package_options) */
+  size_t num_targets; /* of its parts: "cuda:sm_80", "vulkan:nvidia"; PTX for later CUDA is added */
+  const char* const* targets;
+  /* Of all parts, or NULL. The progress begins anew for each part, and ends with "write". */
+  const tcc_compile_options* compile;
+  size_t num_weights; /* .safetensors files beside the package: their bytes are not copied */
+  const char* const* weights;
+  void (*begins)(void* user, const char* target); /* called before a part is compiled; or NULL */
+  void* user;                                     /* its first argument */
+} tcc_package_options;
+#define TCC_PACKAGE_OPTIONS_INIT \
+  { sizeof(tcc_package_options), 0, NULL, NULL, 0, NULL, NULL, NULL }
+
+/* Compiles the graph for each target, none of which needs to be there, and writes the package at
+ * once, to a file that ends in .tccpkg. libtcc-core has it. */
+TCC_API tcc_status tcc_package_write(const tcc_graph* graph, const char* path,
+                                     const tcc_package_options* options) TCC_NOEXCEPT;
+
 /* ---- Device memory */
 
 /* A piece of device memory, on CUDA and on Vulkan alike. Slices are the same memory, which is freed

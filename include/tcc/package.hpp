@@ -1,7 +1,7 @@
 // Model packages: one file with a model's kernels for several kinds of devices, and its weights
-// once. `tcc-compile --package` makes them (docs/packages.md). libtcc-runtime runs them, without a
-// compiler: CMake finds it by `find_package(tcc)`, target tcc::runtime. Of tcc/tcc.hpp it has
-// CompiledGraph, Context, HostTensor, list_devices() and version().
+// once. write_package() and `tcc-compile --package` make them (docs/packages.md). libtcc-runtime
+// runs them, without a compiler: CMake finds it by `find_package(tcc)`, target tcc::runtime. Of
+// tcc/tcc.hpp it has CompiledGraph, Context, HostTensor, list_devices() and version().
 //
 //   const tcc::Package package = tcc::Package::load("model.tccpkg");
 //   tcc::Context context(package.open("auto"));
@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -58,6 +59,30 @@ class Package {
   explicit Package(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
 };
+
+// The contents of a package, beside the graph.
+struct PackageOptions {
+  // The targets of its parts: "cuda:sm_80", "vulkan:nvidia", ... No device needs to be there. PTX
+  // for later CUDA devices is added.
+  std::vector<std::string> targets{};
+  CompileOptions compile{};  // of all parts; `progress` begins anew for each, and ends with "write"
+  // .safetensors files in the package's folder or below: weights whose bytes are in them are not
+  // copied, and the package finds them there.
+  std::vector<std::filesystem::path> weights{};
+  // Called before a part is compiled, with its target.
+  std::function<void(std::string_view target)> begins{};
+};
+struct PackageReport {
+  std::vector<std::string> targets;  // of all parts
+  std::int64_t bytes = 0;            // of the file
+};
+// Compiles the graph for each target, and writes the package at once: the file is there whole, or
+// as it was. The same graph, options and tuning records give the same bytes. libtcc-core has it.
+// Throws Error(bad_input) for a mistake in the graph or an option, a name that does not end in
+// .tccpkg, and a file that cannot be written; Error(device) where a kernel's compiler fails; and
+// Cancelled.
+PackageReport write_package(const Graph& graph, const std::filesystem::path& file,
+                            const PackageOptions& options);
 
 }  // namespace tcc
 #pragma GCC visibility pop

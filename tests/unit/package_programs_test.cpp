@@ -15,9 +15,13 @@
 #include "runtime/device.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/expect_error.h"
 #include "tests/run_command.h"
 #include "tests/source_dir.h"
 #include "tests/unit/onnx_fixture.h"
+
+#include "tcc/c_api.h"
+#include "tcc/package.hpp"
 
 namespace tcc {
 namespace {
@@ -121,6 +125,68 @@ TEST_F(PackagePrograms, TheSameInputsGiveTheSameBytes) {
     expected.insert(expected.end(), {"cuda:sm_80", "cuda:sm_90a", "cuda:compute_80"});
   EXPECT_EQ(targets, expected);
   EXPECT_EQ(package.weight_bytes(), 48 * 32 * 4) << "parts share the weights";
+}
+
+TEST_F(PackagePrograms, TheLibraryWritesWhatTheProgramWrites) {
+  ASSERT_EQ(make("program.tccpkg").code, 0);
+  const Graph graph = Graph::load(path("small.yaml"));
+  PackageOptions options{.targets = {"vulkan:amd-rdna", "vulkan:lavapipe"}};
+  std::vector<std::string> told;
+  std::string last;
+  options.begins = [&](std::string_view target) { told.emplace_back(target); };
+  options.compile.progress = [&](const CompileProgress& at) { last = at.stage; };
+  const PackageReport report = write_package(graph, path("cpp.tccpkg"), options);
+  EXPECT_EQ(report.targets,
+            (std::vector<std::string>{"vulkan:amd-rdna:sg32", "vulkan:llvmpipe:sg8"}));
+  EXPECT_EQ(told, report.targets);
+  EXPECT_EQ(last, "write");
+  const std::string expected = read_file(path("program.tccpkg"));
+  EXPECT_EQ(report.bytes, std::ssize(expected));
+  EXPECT_TRUE(read_file(path("cpp.tccpkg")) == expected);
+
+  tcc_graph* c_graph = nullptr;
+  ASSERT_EQ(tcc_graph_load(path("small.yaml").c_str(), &c_graph), TCC_OK);
+  tcc_package_options c_options = TCC_PACKAGE_OPTIONS_INIT;
+  const char* targets[] = {"vulkan:amd-rdna", "vulkan:lavapipe"};
+  c_options.targets = targets;
+  c_options.num_targets = 2;
+  size_t begun = 0;
+  c_options.user = &begun;
+  c_options.begins = [](void* user, const char*) { ++*static_cast<size_t*>(user); };
+  EXPECT_EQ(tcc_package_write(c_graph, path("c.tccpkg").c_str(), &c_options), TCC_OK)
+      << tcc_last_error();
+  EXPECT_EQ(begun, 2u);
+  EXPECT_TRUE(read_file(path("c.tccpkg")) == expected);
+  targets[1] = nullptr;
+  EXPECT_EQ(tcc_package_write(c_graph, path("c.tccpkg").c_str(), &c_options), TCC_BAD_INPUT);
+  EXPECT_STREQ(tcc_last_error(), "a target is NULL");
+  EXPECT_EQ(tcc_package_write(c_graph, path("c.tccpkg").c_str(), nullptr), TCC_BAD_INPUT);
+  tcc_graph_destroy(c_graph);
+}
+
+TEST_F(PackagePrograms, TheLibraryRefusesBeforeItCompiles) {
+  const Graph graph = Graph::load(path("small.yaml"));
+  bool begun = false;
+  const auto refused = [&](const char* file, std::vector<std::string> targets,
+                           std::vector<fs::path> weights, const std::string& words) {
+    PackageOptions options{.targets = std::move(targets), .weights = std::move(weights)};
+    options.begins = [&](std::string_view) { begun = true; };
+    EXPECT_ERROR(write_package(graph, path(file), options), words);
+    EXPECT_FALSE(fs::exists(path(file)));
+  };
+  refused("p.tccpkg", {}, {}, "no target is given");
+  refused("p.zip", {"vulkan"}, {}, "must end in .tccpkg");
+  refused("absent/p.tccpkg", {"vulkan"}, {}, "absent");
+  refused("p.tccpkg", {"vulkan", "nothing"}, {}, "nothing");
+  refused("p.tccpkg", {"vulkan:lavapipe", "vulkan:llvmpipe"}, {},
+          "target vulkan:llvmpipe is given twice");
+  refused("p.tccpkg", {"vulkan"}, {"w.npz"}, "weights w.npz: must be a .safetensors file");
+  EXPECT_FALSE(begun);
+  // A caller who ends it gets no file.
+  PackageOptions options{.targets = {"vulkan"}};
+  options.compile.cancelled = [] { return true; };
+  EXPECT_THROW(write_package(graph, path("p.tccpkg"), options), Cancelled);
+  EXPECT_FALSE(fs::exists(path("p.tccpkg")));
 }
 
 TEST_F(PackagePrograms, ARefusalIsALineThatSaysWhatIsInside) {
