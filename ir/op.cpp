@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/assumed_equal.h"
 #include "ir/suggest.h"
 #include "support/error.h"
 
@@ -74,7 +75,10 @@ std::vector<Type> infer_types(const Node& node) {
   const InferContext context{node, inputs};
   for (const Type* input : inputs)
     if (input) require_taken(context, input->dtype);
+  const Assumptions assumed;
   std::vector<Type> types = infer(context);
+  if (const std::string reason = assumed.refusal(); !reason.empty())
+    context.fail(reason + ": give the open dim a number");
   for (const Type& type : types) require_taken(context, type.dtype);
   const size_t expected =
       op.num_results ? static_cast<size_t>(op.num_results(node)) : op.results.size();
@@ -105,7 +109,8 @@ Shape InferContext::broadcast(const Shape& a, const Shape& b) const {
     if (dim.is_const() && shorter[i].is_const() && !dim.is(1))
       fail(str("shapes ", dims_text(a), " and ", dims_text(b), " do not broadcast"));
     // Symbolic dims that cannot be told apart are taken for equal; Graph::bind infers again, with
-    // numbers. The number, or the simpler expression, stands for both.
+    // numbers or ranges. The number, or the simpler expression, stands for both.
+    if (!dim.is(1)) assume_equal(dim, shorter[i]);
     bool simpler = shorter[i].is_const() || shorter[i].to_string().size() < dim.to_string().size();
     if (dim.is(1) || (!dim.is_const() && simpler)) dim = shorter[i];
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/assumed_equal.h"
 #include "ir/ops/_attributes.h"
 #include "support/error.h"
 
@@ -14,7 +15,10 @@ void require_float(const InferContext& context, size_t k) {
 }
 
 bool may_be_equal(const SymInt& a, const SymInt& b) {
-  return a == b || !a.is_const() || !b.is_const();
+  if (a == b) return true;
+  if (a.is_const() && b.is_const()) return false;
+  assume_equal(a, b);
+  return true;
 }
 
 bool may_be_equal(const Shape& a, const Shape& b) {

@@ -382,6 +382,16 @@ TEST_P(OpenDimsTest, WhatNeedsNumbersIsRefused) {
     EXPECT_ERROR(compile(body), words);
     EXPECT_ERROR(compile(body), "): give 'B' a number, and compile for each size");
   };
+  const auto refused_as_unequal = [&](const std::string& node, const std::string& words) {
+    EXPECT_ERROR(
+        compile("inputs: {x: {dtype: f32, shape: [4, B]}, y: {dtype: f32, shape: [8, 3]},\n"
+                "  z: {dtype: f32, shape: [4, 8]}}\n"
+                "nodes: [{out: v, " +
+                node +
+                "}, {out: w, op: exp, in: [y]}, {out: u, op: exp, in: [z]}]\n"
+                "outputs: [v, w, u]\n"),
+        words);
+  };
   // Named as it is written, not as what it is made of.
   for (const auto& [op, reason] :
        {std::pair{"sort", "rows may have 2147483647 elements"},
@@ -392,6 +402,10 @@ TEST_P(OpenDimsTest, WhatNeedsNumbersIsRefused) {
                 "dim: 0}]\n"
                 "outputs: [y, i]\n"),
             str("graph.yaml:4: ", op, ": has no kernel with the open dim 'B' (", reason));
+  // Nothing would look at run time whether they are.
+  refused_as_unequal("op: matmul, in: [x, y]",
+                     "matmul: takes B and 8 for equal, which they are not at B = 0");
+  refused_as_unequal("op: add, in: [x, z]", "add: takes B and 8 for equal");
   EXPECT_ERROR(compile("inputs: {x: {dtype: f32, shape: [4]}}\n"
                        "weights: {w: {dtype: f32, shape: [B], init: ones}}\n"
                        "nodes: [{out: y, op: exp, in: [w]}]\n"

@@ -10,7 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "backends/pipeline.h"
 #include "frontend/graph_file.h"
+#include "frontend/random_init.h"
+#include "runtime/program.h"
 #include "tests/fuzz/check_graph.h"
 #include "tests/fuzz/random_source.h"
 
@@ -50,9 +53,7 @@ class OpenGraph {
     Dims dims;
   };
 
-  std::string draw_depth() {
-    return random_.one_of({"1", "5", "8", "12", "16", "24", "33", "64"});
-  }
+  std::string draw_depth() { return random_.one_of({"1", "5", "8", "12", "16", "24", "33", "64"}); }
   std::string new_name(const char* stem) { return stem + std::to_string(names_++); }
   const Value& add_input(const Dims& dims) {
     values_.push_back({new_name("x"), dims});
@@ -79,16 +80,19 @@ class OpenGraph {
 
   void add_node() {
     const Value of = pick();
-    switch (random_.below(11)) {
-      case 0: add(str("op: ", random_.one_of({"tanh", "relu", "gelu", "abs", "neg"}), ", in: [",
-                      of.name, "]"), of.dims);
+    switch (random_.below(14)) {
+      case 0:
+        add(str("op: ", random_.one_of({"tanh", "relu", "gelu", "abs", "neg"}), ", in: [", of.name,
+                "]"),
+            of.dims);
         return;
       case 1: {
         const std::string other = random_.chance(50) || is_open(of.dims.back())
                                       ? add_input(of.dims).name
                                       : add_weight({of.dims.back()});
         add(str("op: ", random_.one_of({"add", "mul", "sub", "maximum"}), ", in: [", of.name, ", ",
-                other, "]"), of.dims);
+                other, "]"),
+            of.dims);
         return;
       }
       case 2:
@@ -97,7 +101,8 @@ class OpenGraph {
       case 5: return average(of);
       case 6: {
         add(str("op: ", random_.one_of({"softmax", "log_softmax"}), ", in: [", of.name,
-                "], dim: -1"), of.dims);
+                "], dim: -1"),
+            of.dims);
         return;
       }
       case 7: {
@@ -105,11 +110,15 @@ class OpenGraph {
         Dims dims(of.dims.begin(), of.dims.end() - 1);
         if (keeps) dims.emplace_back("1");
         add(str("op: ", random_.one_of({"mean", "amax", "amin"}), ", in: [", of.name,
-                "], dim: [-1], keepdim: ", keeps ? "true" : "false"), dims);
+                "], dim: [-1], keepdim: ", keeps ? "true" : "false"),
+            dims);
         return;
       }
       case 8: return permute(of);
       case 9: return attend(of);
+      case 10: return scan(of);
+      case 11: return sort(of);
+      case 12: return select(of);
       default: return merge(of);
     }
   }
@@ -153,9 +162,40 @@ class OpenGraph {
     const std::string depth = draw_depth();
     const Dims& keys = random_.chance(50) ? of.dims : values_.front().dims;
     if (keys.size() != 3 || keys[0] != of.dims[0]) return add_tanh(of);
-    const Value k = add_input({keys[0], keys[1], of.dims[2]}), v = add_input({keys[0], keys[1], depth});
+    const Value k = add_input({keys[0], keys[1], of.dims[2]}),
+                v = add_input({keys[0], keys[1], depth});
     add("op: scaled_dot_product_attention, in: [" + of.name + ", " + k.name + ", " + v.name + "]",
         {of.dims[0], of.dims[1], depth});
+  }
+
+  // Lines are open, or their number.
+  void scan(const Value& of) {
+    add(str("op: cumsum, in: [", of.name, "], dim: ", random_.below(std::ssize(of.dims)),
+            ", reverse: ", random_.chance(50) ? "true" : "false"),
+        of.dims);
+    add("op: mul, in: [" + values_.back().name + ", 0.05]", of.dims);
+    add_tanh(values_.back());
+  }
+
+  // The number of rows is open.
+  void sort(const Value& of) {
+    if (is_open(of.dims.back())) return add_tanh(of);
+    const std::string name = new_name("v");
+    nodes_ += "  - {out: [" + name + ", " + new_name("i") + "], op: sort, in: [" + of.name +
+              "], descending: " + (random_.chance(50) ? "true" : "false") + "}\n";
+    values_.push_back({name, of.dims});
+  }
+
+  // Places in an open dim are computed: the number of elements above a bound.
+  void select(const Value& of) {
+    const Value other = add_input({"4", "3"});
+    const std::string large = add("op: gt, in: [" + other.name + ", 0.0]", other.dims),
+                      ones = add("op: cast, in: [" + large + "], dtype: i64", other.dims),
+                      places = add("op: sum, in: [" + ones + "], dim: [1]", {"4"});
+    values_.resize(values_.size() - 4);  // nothing else is made of them
+    Dims dims = of.dims;
+    dims[0] = "4";
+    add("op: index_select, in: [" + of.name + ", " + places + "], dim: 0", dims);
   }
 
   void permute(const Value& of) {

@@ -90,9 +90,8 @@ struct Reason {
 };
 constexpr Reason kKnown[] = {
     // Other operands have a number where the opened dim says N.
-    {"conv", "channels; weight"},
+    {"", "for equal, which they are not at N"},
     {"deform_conv2d", "offset must be"},
-    {"paged_attention", "query and key differ in their batch dims"},
     {"append", "has room for"},
     // The default is a root of the depth.
     {"attention", "give 'scale', or a number for the depth"},
