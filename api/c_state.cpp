@@ -44,6 +44,14 @@ tcc_status tcc_context_bind_state(tcc_context* context, const char* name,
   });
 }
 
+tcc_status tcc_context_bind_growing_state(tcc_context* context, const char* name,
+                                          const tcc_buffer* memory, int64_t length) noexcept {
+  return guard([&] {
+    given(context, "context")
+        .context.bind_state(&given(name, "name"), given(memory, "memory").memory, length);
+  });
+}
+
 tcc_status tcc_context_save_states(tcc_context* context, const char* path) noexcept {
   return guard([&] { given(context, "context").context.save_states(&given(path, "path")); });
 }

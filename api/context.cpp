@@ -83,13 +83,19 @@ void Context::Impl::take(std::span<const void* const> in, std::span<void* const>
   check_apart_from_states();
 }
 
+const exec::Sizes& Context::Impl::sizes_of(const exec::BufferInfo& buffer) const {
+  static const exec::Sizes none;
+  return std::ranges::all_of(buffer.shape, &ir::SymInt::is_const) ? none : context.sizes();
+}
+
 runtime::DeviceAddress Context::Impl::place_of(const DeviceBuffer& memory,
                                                const exec::BufferInfo& buffer,
                                                std::string_view kind) const {
-  const std::int64_t bytes = context.sizes().of(buffer.bytes);
+  const exec::Sizes& sizes = sizes_of(buffer);
+  const std::int64_t bytes = sizes.of(buffer.bytes);
   if (memory.bytes() != bytes)
     fail_input(kind, " '", buffer.name, "': a device buffer of ", memory.bytes(), " bytes; ",
-               type_text(buffer.dtype, context.sizes().of(buffer.shape)), " takes ", bytes);
+               type_text(buffer.dtype, sizes.of(buffer.shape)), " takes ", bytes);
   if (bytes > 0 && memory.impl_->device.get() != &program->device())
     fail_input(kind, " '", buffer.name, "': a buffer of ", memory.device(),
                "; the graph was compiled for ", program->device().name());
@@ -156,7 +162,7 @@ void Context::Impl::check_apart_from_states() const {
 const DeviceBuffer& Context::Impl::memory_of(const DeviceTensor& tensor,
                                              const exec::BufferInfo& buffer,
                                              std::string_view kind) const {
-  if (const std::vector<int64_t> shape = context.sizes().of(buffer.shape);
+  if (const std::vector<int64_t> shape = sizes_of(buffer).of(buffer.shape);
       tensor.dtype() != name(buffer.dtype) || tensor.shape() != shape)
     fail_input(kind, " '", buffer.name, "' is ", type_text(buffer.dtype, shape), ", not ",
                type_text(*parse_dtype(tensor.dtype()), tensor.shape()));
@@ -172,14 +178,15 @@ std::vector<DeviceBuffer> Context::Impl::memory_of(std::span<const DeviceTensor>
   return memory;
 }
 
-DeviceBuffer Context::Impl::bind_state(std::string_view name, const DeviceBuffer& memory) {
+DeviceBuffer Context::Impl::bind_state(std::string_view name, const DeviceBuffer& memory,
+                                       std::optional<std::int64_t> length) {
   const size_t number = state_number(name);
   place_of(memory, state_buffer(number), "state");
   if (memory.bytes_ == 0) return {};
   for (const auto& [other, taken] : bound)
     if (other != number && overlap(memory, taken))
       fail_input("state '", name, "' shares memory with state '", state_buffer(other).name, "'");
-  context.bind_state(number, DeviceAccess::memory_of(memory));
+  context.bind_state(number, DeviceAccess::memory_of(memory), length);
   return std::exchange(bound[number], memory);
 }
 
@@ -441,15 +448,17 @@ void Context::load_states(const std::filesystem::path& file) {
       [&](size_t number, const Tensor& value) { impl_->context.set_state(number, value); });
 }
 
-void Context::bind_state(std::string_view name, const DeviceBuffer& memory) {
+void Context::bind_state(std::string_view name, const DeviceBuffer& memory,
+                         std::optional<std::int64_t> length) {
   DeviceBuffer before;  // it may wait for the stream when it goes
   const Impl::Use use(*impl_);
-  before = impl_->bind_state(name, memory);
+  before = impl_->bind_state(name, memory, length);
 }
 
-void Context::bind_state(std::string_view name, const DeviceTensor& tensor) {
+void Context::bind_state(std::string_view name, const DeviceTensor& tensor,
+                         std::optional<std::int64_t> length) {
   const size_t number = impl_->state_number(name);
-  bind_state(name, impl_->memory_of(tensor, impl_->state_buffer(number), "state"));
+  bind_state(name, impl_->memory_of(tensor, impl_->state_buffer(number), "state"), length);
 }
 
 void Context::reset_states() {

@@ -49,6 +49,8 @@ struct Context::Impl {
   }
   void take(std::span<const void* const> in, std::span<void* const> out);
   void take(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out);
+  // Those at hand, for a buffer whose shape depends on them.
+  const exec::Sizes& sizes_of(const exec::BufferInfo& buffer) const;
   runtime::DeviceAddress place_of(const DeviceBuffer& memory, const exec::BufferInfo& buffer,
                                   std::string_view kind) const;
   static bool overlap(const DeviceBuffer& a, const DeviceBuffer& b);
@@ -58,7 +60,8 @@ struct Context::Impl {
     return executable().buffers[static_cast<size_t>(executable().states[number].buffer)];
   }
   // Returns the memory that was bound before, which must not go while the stream is held.
-  DeviceBuffer bind_state(std::string_view name, const DeviceBuffer& memory);
+  DeviceBuffer bind_state(std::string_view name, const DeviceBuffer& memory,
+                          std::optional<std::int64_t> length);
   std::vector<DeviceBuffer> memory_of(std::span<const DeviceTensor> tensors,
                                       const std::vector<int>& buffers, std::string_view kind) const;
   const DeviceBuffer& memory_of(const DeviceTensor& tensor, const exec::BufferInfo& buffer,

@@ -536,23 +536,35 @@ const StateMemory& Context::state_memory(size_t i) const {
   return states_[i].memory;
 }
 
-void Context::bind_state(size_t i, StateMemory memory) {
+void Context::bind_state(size_t i, StateMemory memory, std::optional<int64_t> length) {
   const BufferInfo& buffer = state_buffer(i);
   const auto number = static_cast<size_t>(program_->executable().states[i].buffer);
   const int alignment = program_->alignments()[number];
   if (memory.address() % static_cast<uint64_t>(alignment) != 0)
     fail_input("state '", buffer.name, "': its place in device memory is no multiple of ",
                alignment, " bytes, as kernels assume");
-  if (program_->executable().states[i].grows())
-    fail_input("state '", buffer.name,
-               "' grows: its length is the context's, and its memory cannot be another's");
   state_memory(i);
+  const exec::StateInfo& info = program_->executable().states[i];
+  if (info.grows() != length.has_value())
+    fail_input("state '", buffer.name, "' ",
+               length ? "does not grow: it has no length"
+                      : "grows: how much of its memory counts must be given, its length");
+  if (length) {
+    std::vector<int64_t> shape = states_[i].shape;
+    shape[static_cast<size_t>(info.axis)] = *length;
+    const exec::OpenDim& dim = program_->executable().dims[static_cast<size_t>(info.dim)];
+    if (!fits_state(i, buffer.dtype, shape))
+      fail_input("state '", buffer.name, "' cannot be ", *length, " long: it has room for ",
+                 states_[i].shape[static_cast<size_t>(info.axis)], ", and ", dim.name, " = ",
+                 dim.range.to_string());
+  }
   stream_->synchronize();
   drop_recordings();
   states_[i].memory = std::move(memory);
   for (const auto& plan : plans_)
     plan->memory.states.at(static_cast<size_t>(plan->program->executable().states[i].buffer)) =
         states_[i].memory;
+  if (length) set_length(i, *length);
 }
 
 std::vector<int64_t> Context::state_shape(size_t i) const {

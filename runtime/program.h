@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -146,10 +147,11 @@ class Context {
   // The shape of state(i).
   std::vector<int64_t> state_shape(size_t i) const;
   void reset_states();
-  // Puts the state there, with the value that is there. Waits for the stream. Throws
-  // Error(bad_input) where kernels assume more of the address's alignment, and for a state that
-  // grows, whose length is not in its memory.
-  void bind_state(size_t i, StateMemory memory);
+  // Puts the state there, with the value that is there; one that grows has room there for its
+  // largest size, of which `length` counts. Waits for the stream. Throws Error(bad_input) where
+  // kernels assume more of the address's alignment, and for a length that is missing, that the
+  // state cannot have, or that is given for a state that does not grow.
+  void bind_state(size_t i, StateMemory memory, std::optional<int64_t> length = {});
 
   // The pieces of the above: upload, replay, download.
   void set_inputs(std::span<const Tensor> inputs);

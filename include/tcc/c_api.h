@@ -544,6 +544,13 @@ TCC_API tcc_status tcc_context_reset_states(tcc_context* context) TCC_NOEXCEPT;
  * and a place that is no multiple of what kernels assume (64 bytes at most). */
 TCC_API tcc_status tcc_context_bind_state(tcc_context* context, const char* name,
                                           const tcc_buffer* memory) TCC_NOEXCEPT;
+/* The same for a state that grows: memory for its largest size, of which the first `length` along
+ * the dim that grows count. Each context counts for itself: one that shares the memory is told a
+ * new length by binding it again. TCC_BAD_INPUT for a state that does not grow and for a length
+ * that it cannot have, too. */
+TCC_API tcc_status tcc_context_bind_growing_state(tcc_context* context, const char* name,
+                                                  const tcc_buffer* memory,
+                                                  int64_t length) TCC_NOEXCEPT;
 /* Write all states to a .safetensors file, each under its name, and read such a file, which has all
  * of them and nothing else. No state changes where the file is damaged or of other names, dtypes
  * or shapes: TCC_BAD_INPUT. */

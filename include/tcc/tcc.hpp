@@ -387,9 +387,13 @@ class Context {
   // caller's are the caller's to order). Slices lie at multiples of what kernels assume, 64 bytes
   // at most. It waits for the stream. Throws Error(bad_input), which names the state, for an
   // unknown name, another size or device, and memory that is part of another state; run() and
-  // run_device() do for an input or an output that shares memory with the state.
-  void bind_state(std::string_view name, const DeviceBuffer& memory);
-  void bind_state(std::string_view name, const DeviceTensor& tensor);
+  // run_device() do for an input or an output that shares memory with the state. A state that grows
+  // takes memory for its largest size, and the `length` of the part that counts. Each context
+  // counts for itself: one that shares the memory is told a new length by binding it again.
+  void bind_state(std::string_view name, const DeviceBuffer& memory,
+                  std::optional<std::int64_t> length = {});
+  void bind_state(std::string_view name, const DeviceTensor& tensor,
+                  std::optional<std::int64_t> length = {});
 
   // Returns the device's seconds for one run: the mean of `replays` (at least 1) runs in a row by
   // the device's timers. It runs on the buffers of run() and run_host() with their present

@@ -133,9 +133,51 @@ TEST(StateApi, AStateGrows) {
   EXPECT_EQ(run(other, {7, 70}, 0), (std::vector<float>{7, 70}));
   EXPECT_ERROR(other.set_dims({{"P", 1}}), "'P' is the length of state 's', which comes with it");
   const DeviceBuffer memory(device, 2 * 7 * 4);
-  EXPECT_ERROR(other.bind_state("s", memory), "state 's' grows");
+  EXPECT_ERROR(other.bind_state("s", memory), "state 's' grows: how much of its memory counts");
+  EXPECT_ERROR(other.bind_state("s", memory.slice(0, 48), 1), "takes 56");
+  for (const std::int64_t length : {-1, 8})
+    EXPECT_ERROR(other.bind_state("s", memory, length),
+                 str("state 's' cannot be ", length, " long: it has room for 7, and P = 0..5"));
   EXPECT_ERROR(Context(compiled, {{"P", 1}, {"N", 1}}), "'P' is the length of state 's'");
   EXPECT_ERROR(compile(Graph::from_yaml(kGrows), device), "its length P stays open");
+}
+
+// Two contexts append to one piece of memory by turns; each is told what the other added.
+TEST(StateApi, MemoryOfTheCallersGrows) {
+  const std::string device = device_that_runs();
+  if (device.empty()) GTEST_SKIP() << "no device";
+  const CompiledGraph compiled =
+      compile(Graph::from_yaml(kGrows), device, {.dims = {{"N", 1}}, .open_dims = {"P=0..6"}});
+  const DeviceBuffer memory(device, 2 * 7 * 4);
+  std::vector<float> rows(14, -1);
+  rows[0] = 5;
+  rows[7] = 50;
+  memory.write(std::as_bytes(std::span(rows)));
+  Context one(compiled), two(compiled);
+  one.bind_state("s", memory, 1);
+  EXPECT_EQ(values(one.state("s")), (std::vector<float>{5, 50}));
+  const auto run = [](Context& in, std::vector<float> x, std::int64_t length) {
+    return values(in.run({{HostTensor::of<float>({2, 1}, x),
+                           HostTensor::of<float>({length}, std::vector<float>(length, 1))}})
+                      .at(0));
+  };
+  EXPECT_EQ(run(one, {1, 10}, 2), (std::vector<float>{6, 60}));
+  EXPECT_EQ(run(one, {2, 20}, 3), (std::vector<float>{8, 80}));
+  two.bind_state("s", DeviceTensor(memory, 0, "f32", {2, 7}), 3);
+  EXPECT_EQ(run(two, {3, 30}, 4), (std::vector<float>{11, 110}));
+  one.bind_state("s", memory, 4);
+  EXPECT_EQ(run(one, {4, 40}, 5), (std::vector<float>{15, 150}));
+  // It is cut back.
+  one.bind_state("s", memory, 1);
+  EXPECT_EQ(run(one, {7, 70}, 2), (std::vector<float>{12, 120}));
+  memory.read(std::as_writable_bytes(std::span(rows)));
+  EXPECT_EQ(rows, (std::vector<float>{5, 7, 2, 3, 4, -1, -1, 50, 70, 20, 30, 40, -1, -1}));
+  // The last row that there is room for.
+  one.bind_state("s", memory, 7);
+  EXPECT_ERROR(run(one, {1, 1}, 8), "state 's' is full");
+  Context sums(compile(Graph::from_yaml(kSum), device));
+  EXPECT_ERROR(sums.bind_state("s", DeviceBuffer(device, 48), 2),
+               "state 's' does not grow: it has no length");
 }
 
 TEST(StateApi, GraphsThatAreBuiltHaveStates) {
