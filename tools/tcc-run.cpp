@@ -134,14 +134,18 @@ class ProgramRun {
 
   std::vector<NamedType> state_types() const {
     std::vector<NamedType> types;
-    for (const ir::Value* state : bound_.states)
-      types.push_back({state->name, {state->dtype(), ir::const_shape(*state)}});
+    for (size_t i = 0; i < bound_.states.size(); ++i) {
+      const ir::Value& state = *bound_.states[i];
+      const bool has_run = i < states_.size();  // it may have grown
+      types.push_back(
+          {state.name, {state.dtype(), has_run ? states_[i].shape() : ir::const_shape(state)}});
+    }
     return types;
   }
 
   // The first values for the reference too.
   void load_first_states() {
-    if (options_.states.load.empty()) return;
+    if (options_.states.load.empty() || grows_) return;
     tcc::load_states(options_.states.load, state_types(), [&](size_t k, const Tensor& value) {
       bound_.states[k]->data = ir::make_constant(std::make_shared<const Tensor>(value));
     });
@@ -170,10 +174,7 @@ class ProgramRun {
         known[name] = {usual, str("the graph's default (--dim ", name, "=N gives another)")};
       else if (grown)
         known[name] = {range.least, str("the first length of state '", grown->name, "'")};
-      if (grown && open != compile_.open_dims.end() &&
-          (options_.runs > 1 || !options_.states.load.empty()))
-        fail_input(options_.runs > 1 ? "--runs" : "--load-states", ": state '", grown->name,
-                   "' grows from run to run, and this program runs at its first length alone");
+      if (grown && open != compile_.open_dims.end()) take_growing(*grown);
       dims.push_back({name, name, 1, range});
     }
     if (!files.is_empty()) check_open_dims_stay();
@@ -191,6 +192,18 @@ class ProgramRun {
       fail_input("--check=ops: compares the kernels of one size; give '",
                  open_sizes_.begin()->first, "' a number");
     return numbers;
+  }
+
+  // The reference knows one length of a state that grows, the first one.
+  void take_growing(const ir::Value& state) {
+    grows_ = true;
+    if (options_.runs == 1 && options_.states.load.empty()) return;
+    const bool interprets = options_.device == "reference";
+    if (interprets || !options_.check.empty())
+      fail_input(options_.runs > 1 ? "--runs" : "--load-states", ": state '", state.name,
+                 "' grows from run to run, and ",
+                 interprets ? "the reference runs" : "--check compares",
+                 " at its first length alone");
   }
 
   // An ONNX graph is read with the shapes of given inputs: a dim that one of them tells is a
@@ -270,15 +283,25 @@ class ProgramRun {
     runtime::Context context(program, nullptr, open_sizes_);
     ran_ = &context.program_at_hand();
     arena_bytes_ = context.arena_bytes();
-    if (!options_.states.load.empty())
-      for (size_t i = 0; i < bound_.states.size(); ++i)
-        context.set_state(i, first_value(*bound_.states[i]));
+    if (!options_.states.load.empty()) set_states(context);
     start = std::chrono::steady_clock::now();
     outputs_ = context.run(inputs_);
     run_seconds_ = seconds_since(start);
     for (int run = 1; run < options_.runs; ++run) outputs_ = context.run(inputs_);
     for (size_t i = 0; i < bound_.states.size(); ++i) states_.push_back(context.state(i));
     if (options_.bench > 0) bench_ = measure(context, ran_->executable(), options_.bench);
+  }
+
+  void set_states(runtime::Context& context) const {
+    if (grows_)
+      return tcc::load_states(
+          options_.states.load, state_types(),
+          [&](size_t k, const TensorInfo& info) {
+            return context.fits_state(k, info.dtype, info.shape);
+          },
+          [&](size_t k, const Tensor& value) { context.set_state(k, value); });
+    for (size_t i = 0; i < bound_.states.size(); ++i)
+      context.set_state(i, first_value(*bound_.states[i]));
   }
 
   void dump_stages() {
@@ -353,8 +376,9 @@ class ProgramRun {
   const std::string& result_name(size_t i) const {
     return i < outputs_.size() ? bound_.output_names[i] : bound_.states[i - outputs_.size()]->name;
   }
-  const ir::Type& result_type(size_t i) const {
-    return i < outputs_.size() ? bound_.outputs[i]->type : bound_.states[i - outputs_.size()]->type;
+  ir::Type result_type(size_t i) const {
+    const std::vector<int64_t>& shape = result(i).shape();
+    return {result(i).dtype(), ir::Shape(shape.begin(), shape.end())};
   }
 
   // Every kernel does what the graph after the passes says, but the outputs are not those of the
@@ -450,6 +474,7 @@ class ProgramRun {
   std::shared_ptr<runtime::Device> device_;
   backends::Scheduled scheduled_;
   exec::Dims open_sizes_;                  // of the run
+  bool grows_ = false;                     // a state does
   const runtime::Program* ran_ = nullptr;  // program_ or a variant
   int64_t arena_bytes_ = 0;                // at the sizes of the run
   std::optional<OpsCheck> ops_;

@@ -392,17 +392,31 @@ TEST_F(PackagePrograms, StatesGrow) {
     x.set(1, 2);
     return x;
   }());
-  const std::string start = "grow.tccpkg --device " + device + " --input x=x.npy ";
-  const Outcome three = run("tcc-run", start + "--runs 3 --save-states s3.safetensors");
-  ASSERT_EQ(three.code, 0) << three.text;
-  EXPECT_NE(three.text.find("state s: f32[2, 3]\n"), std::string::npos) << three.text;
-  const Outcome five = run("tcc-run", start +
-                                          "--runs 2 --load-states s3.safetensors "
-                                          "--save-states s5.safetensors --outputs y.npy");
-  ASSERT_EQ(five.code, 0) << five.text;
-  EXPECT_EQ(open_tensor_file(path("s5.safetensors"))->load("s").shape(),
-            (std::vector<int64_t>{2, 5}));
-  EXPECT_EQ(open_tensor_file(path("y.npy"))->load("").get(1), 10);
+  const std::string on = " --device " + device + " --input x=x.npy ";
+  for (const char* model : {"grow.tccpkg", "grow.yaml --dim P=0..8"}) {
+    const Outcome three =
+        run("tcc-run", model + on + "--runs 3 --save-states s3.safetensors --outputs y.npy");
+    ASSERT_EQ(three.code, 0) << three.text;
+    EXPECT_NE(three.text.find("state s: f32[2, 3]\n"), std::string::npos) << three.text;
+    EXPECT_EQ(open_tensor_file(path("y.npy"))->load("").get(1), 6);
+    const Outcome five = run("tcc-run", model + on +
+                                            "--runs 2 --load-states s3.safetensors "
+                                            "--save-states s5.safetensors --outputs y.npy");
+    ASSERT_EQ(five.code, 0) << five.text;
+    EXPECT_EQ(open_tensor_file(path("s5.safetensors"))->load("s").shape(),
+              (std::vector<int64_t>{2, 5}));
+    EXPECT_EQ(open_tensor_file(path("y.npy"))->load("").get(1), 10);
+    EXPECT_NE(run("tcc-run", model + on + "--runs 10").text.find("state 's' is full"),
+              std::string::npos);
+  }
+  EXPECT_EQ(run("tcc-run", "grow.yaml --dim P=0..8 --runs 2 --check" + on).text,
+            "tcc-run: --runs: state 's' grows from run to run, and --check compares at its first "
+            "length alone\n");
+  EXPECT_EQ(
+      run("tcc-run", "grow.yaml --dim P=0..8 --load-states s3.safetensors --device reference").text,
+      "tcc-run: --load-states: state 's' grows from run to run, and the reference runs at "
+      "its first length alone\n");
+  const std::string start = "grow.tccpkg" + on;
   EXPECT_EQ(run("tcc-run", start + "--at P=3").text,
             "tcc-run: --at P=3: it is the first length of state 's'\n");
 }
