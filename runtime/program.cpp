@@ -136,7 +136,7 @@ Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream>
       states_(program_->executable().states.size()) {
   if (!stream_) stream_ = program_->device().create_stream();
   for (size_t i = 0; i < states_.size(); ++i)
-    if (state_buffer(i).bytes.is_const()) make_state(i, {});
+    if (std::ranges::all_of(state_buffer(i).shape, &exec::SymInt::is_const)) make_state(i, {});
   grows_ = std::ranges::any_of(program_->executable().states, &exec::StateInfo::grows);
   if (program_->executable().dims.empty() || !dims.empty()) set_dims(dims);
 }
