@@ -40,7 +40,8 @@ class SortedRuns {
   Number element(const Index& index, bool is_value) {
     const int64_t place = index[plan_.dim], first = place / plan_.keep * plan_.run;
     Index at = index;
-    std::vector<Number> keys(static_cast<size_t>(std::min(plan_.run, plan_.extent.value() - first)));
+    std::vector<Number> keys(
+        static_cast<size_t>(std::min(plan_.run, plan_.extent.value() - first)));
     for (size_t k = 0; k < keys.size(); ++k) {
       at[plan_.dim] = first + static_cast<int64_t>(k);
       keys[k] = keys_(at);
