@@ -146,6 +146,54 @@ TEST_F(CState, ABufferIsTheStateOfTwoContexts) {
   EXPECT_EQ(run(b), 14) << "contexts keep the memory";
 }
 
+TEST_F(CState, ABufferIsAStateThatGrows) {
+  const char* text =
+      "tcc: 1\n"
+      "dims: {P: 1}\n"
+      "inputs: {x: {dtype: f32, shape: [1]}}\n"
+      "states: {s: {dtype: f32, shape: [P + 1]}}\n"
+      "nodes:\n"
+      "  - {out: a, op: append, in: [s, x], dim: 0, length: P}\n"
+      "  - {out: now, op: slice, in: [a], dim: 0, start: 0, end: P + 1}\n"
+      "  - {out: y, op: sum, in: [now], dim: [0]}\n"
+      "outputs: [y]\n";
+  tcc_graph* grows = nullptr;
+  tcc_compiled* program = nullptr;
+  tcc_context* own = nullptr;
+  tcc_buffer* memory = nullptr;
+  ASSERT_EQ(tcc_graph_from_yaml_bytes(text, std::strlen(text), nullptr, &grows), TCC_OK);
+  tcc_compile_options options = TCC_COMPILE_OPTIONS_INIT;
+  const char* open[] = {"P=0..7"};
+  options.open_dims = open;
+  options.num_open_dims = 1;
+  ASSERT_EQ(tcc_compile(grows, device.c_str(), &options, &program), TCC_OK) << tcc_last_error();
+  ASSERT_EQ(tcc_context_create(program, &own), TCC_OK);
+  const std::vector<float> rows = {1, 2, 3, -9, -9, -9, -9, -9};
+  ASSERT_EQ(tcc_buffer_create(device.c_str(), 32, &memory), TCC_OK);
+  ASSERT_EQ(tcc_buffer_write(memory, rows.data(), 32), TCC_OK);
+  EXPECT_EQ(tcc_context_bind_state(own, "s", memory), TCC_BAD_INPUT);
+  EXPECT_TRUE(says("grows: how much of its memory counts")) << tcc_last_error();
+  EXPECT_EQ(tcc_context_bind_growing_state(own, "s", memory, 9), TCC_BAD_INPUT);
+  EXPECT_EQ(tcc_context_bind_growing_state(own, "s", nullptr, 3), TCC_BAD_INPUT);
+  EXPECT_EQ(tcc_context_bind_growing_state(context(), "s", memory, 3), TCC_BAD_INPUT);
+  ASSERT_EQ(tcc_context_bind_growing_state(own, "s", memory, 3), TCC_OK) << tcc_last_error();
+  std::vector<float> value(4);
+  ASSERT_EQ(tcc_context_read_state(own, "s", value.data(), 12), TCC_OK) << tcc_last_error();
+  EXPECT_EQ(value, (std::vector<float>{1, 2, 3, 0}));
+  const float x = 4;
+  float y = 0;
+  const void* in = &x;
+  void* out = &y;
+  ASSERT_EQ(tcc_context_run_host(own, &in, 1, &out, 1), TCC_OK) << tcc_last_error();
+  EXPECT_EQ(y, 10);
+  ASSERT_EQ(tcc_context_read_state(own, "s", value.data(), 16), TCC_OK) << tcc_last_error();
+  EXPECT_EQ(value, (std::vector<float>{1, 2, 3, 4}));
+  tcc_buffer_destroy(memory);
+  tcc_context_destroy(own);
+  tcc_compiled_destroy(program);
+  tcc_graph_destroy(grows);
+}
+
 TEST_F(CState, AreSavedAndLoaded) {
   tcc_context *a = context(), *b = context();
   run(a);
