@@ -28,11 +28,19 @@ class AttentionCandidate : public RuledCandidate<Case> {
 
  private:
   ShapeModel shape_model() const override { return model_of(plan()); }
-  // The length that estimates take is a short one where ranges are wide, and keys are split for the
-  // long ones.
-  std::vector<ShapeModel> models_of_other_sizes() const override {
-    if (plan().has_fixed_lengths()) return {};
-    return {model_of(plan().at_longest())};
+  // The usual lengths are short ones where ranges are wide, and take about as long as a launch
+  // does: longer ones, four times each, up to the longest.
+  std::vector<ShapeModel> models_of_sizes() const override {
+    std::vector<ShapeModel> models;
+    int64_t queries = -1, keys = -1;
+    for (const int64_t most : {256, 1024, 4096, 16384}) {
+      const AttentionPlan longer = plan().at_length(most);
+      if (longer.queries == queries && longer.keys == keys) continue;
+      queries = longer.queries;
+      keys = longer.keys;
+      models.push_back(model_of(longer));
+    }
+    return models;
   }
 };
 

@@ -15,9 +15,8 @@ namespace {
 using ir::ExprNode;
 using ir::Value;
 
-// Estimates of sizes that come at run time go no further: kernels for longer ones are no others.
-// Ranges without an end, or as good as none, tell nothing.
-constexpr int64_t kLongEnough = 16384, kNoEnd = int64_t{1} << 20;
+// Ranges without an end, or as good as none, tell nothing of lengths.
+constexpr int64_t kNoEnd = int64_t{1} << 20;
 
 // q, k and v have at most so many elements a row: their tiles stay in registers and shared memory.
 constexpr int64_t kDeepest = 256;
@@ -259,23 +258,22 @@ int64_t AttentionPlan::batches() const {
   return std::accumulate(batch.begin(), batch.end(), int64_t{1}, std::multiplies<>());
 }
 
-AttentionPlan AttentionPlan::at_longest() const {
-  const auto longest = [](const SymInt& size) {
-    return size.substitute([](const ir::AtomPtr& atom) -> std::optional<SymInt> {
+AttentionPlan AttentionPlan::at_length(int64_t most) const {
+  const auto at_most = [&](const SymInt& size) {
+    return size.substitute([&](const ir::AtomPtr& atom) -> std::optional<SymInt> {
       if (atom->kind != ir::Atom::Kind::symbol) return std::nullopt;
       const int64_t usual = std::max<int64_t>(1, atom->usual);
-      return atom->range.hi > kNoEnd ? usual
-                                     : std::max(usual, std::min(atom->range.hi, kLongEnough));
+      return atom->range.hi > kNoEnd ? usual : std::max(usual, std::min(atom->range.hi, most));
     });
   };
   AttentionPlan plan = *this;
-  plan.all_queries = longest(all_queries);
-  plan.all_keys = longest(all_keys);
+  plan.all_queries = at_most(all_queries);
+  plan.all_keys = at_most(all_keys);
   plan.queries = plan.all_queries.value();
   plan.keys = plan.all_keys.value();
   if (seen)
     plan.seen = ir::rewrite(
-        seen, [](const Expr&) { return Expr(); }, longest);
+        seen, [](const Expr&) { return Expr(); }, at_most);
   return plan;
 }
 

@@ -103,11 +103,11 @@ struct AttentionPlan {
 
   SymInt all_batches() const { return ir::product(extents); }
   int64_t batches() const;  // the usual ones
-  // Whether queries and keys do not come at run time.
-  bool has_fixed_lengths() const { return all_queries.is_const() && all_keys.is_const(); }
-  // The same plan at the longest queries and keys that ranges allow, up to 16384, for estimates
-  // alone. Open lengths without an end have their usual sizes.
-  AttentionPlan at_longest() const;
+  // The same plan at the longest queries and keys that ranges allow, up to so many but the usual
+  // ones at least, for estimates alone. Open lengths without an end have their usual sizes.
+  AttentionPlan at_length(int64_t most) const;
+  // Estimates go no further: kernels for longer ones are no others.
+  AttentionPlan at_longest() const { return at_length(16384); }
   // A number of batches, one after the other, that have the same keys and values: as many as are
   // known to.
   int64_t sharing() const;

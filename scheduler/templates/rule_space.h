@@ -184,16 +184,14 @@ class RuledCandidate : public Base {
   const RuleSpace<Case>& rules() const { return rules_; }
 
   virtual ShapeModel shape_model() const = 0;
-  // Models of the region at other sizes, where these come at run time: the default counts them,
-  // too.
-  virtual std::vector<ShapeModel> models_of_other_sizes() const { return {}; }
+  // Models of the region at the sizes that the default is to be fast at: several, where sizes come
+  // at run time.
+  virtual std::vector<ShapeModel> models_of_sizes() const { return {shape_model()}; }
   // What the default has least of: seconds or, with several sizes, the sum of how much longer than
   // the fastest shape it takes at each.
   ShapeModel default_model() const {
-    ShapeModel usual = shape_model();
-    std::vector<ShapeModel> models = models_of_other_sizes();
-    if (models.empty()) return usual;
-    models.push_back(std::move(usual));
+    std::vector<ShapeModel> models = models_of_sizes();
+    if (models.size() == 1) return std::move(models.front());
     std::vector<double> least;
     for (const ShapeModel& model : models) {
       const auto fastest = rules_.fastest(model);
