@@ -86,7 +86,7 @@ std::optional<bool> index_less_by_range(const SymInt& a, const SymInt& b) {
   const Interval distance = (b - a).range();
   if (distance.lo > 0) return true;
   if (distance.hi <= 0) return false;
-  if (symint::surely_within(a, b)) return true;
+  if (symint::surely_below(a, b)) return true;
   return std::nullopt;
 }
 

@@ -95,6 +95,8 @@ inline bool bounded_below(Interval i) { return i.lo > -kUnbounded; }
 inline bool bounded_above(Interval i) { return i.hi < kUnbounded; }
 // 0 <= value < bound, for every value of the atoms that makes `bound` and all extents positive.
 bool surely_within(const SymInt& value, const SymInt& bound);
+// The same where the bound may be 0: for every value of the atoms that makes all extents positive.
+bool surely_below(const SymInt& value, const SymInt& bound);
 
 // ---- division (symint_div.cpp)
 

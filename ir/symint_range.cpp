@@ -118,13 +118,12 @@ Interval mod(Interval a, Interval b) {
   return {0, a.lo >= 0 ? std::min(last, a.hi) : last};
 }
 
-bool surely_within(const SymInt& value, const SymInt& bound) {
+// `positive` are symbols that are not 0, beside those of extents.
+static bool is_within(const SymInt& value, const SymInt& bound, std::vector<AtomPtr> positive) {
   const Interval range = value.range();
   if (range.lo < 0) return false;
   if (bounded_above(range) && range.hi < bound.range().lo) return true;
   if (bound.is_const()) return false;
-  std::vector<AtomPtr> positive;
-  collect_positive(bound, positive);
   value.visit_atoms([&](const AtomPtr& atom) {
     if (atom->kind == Atom::Kind::axis) collect_positive(atom->args[0], positive);
   });
@@ -141,6 +140,14 @@ bool surely_within(const SymInt& value, const SymInt& bound) {
     return most && (bound - *most).substitute(shifted).range().lo >= 1;
   });
 }
+
+bool surely_within(const SymInt& value, const SymInt& bound) {
+  std::vector<AtomPtr> positive;
+  collect_positive(bound, positive);
+  return is_within(value, bound, std::move(positive));
+}
+
+bool surely_below(const SymInt& value, const SymInt& bound) { return is_within(value, bound, {}); }
 
 }  // namespace symint
 

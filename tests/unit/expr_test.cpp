@@ -219,6 +219,9 @@ TEST(Expr, IndicesFoldByRange) {
   EXPECT_TRUE(is_true(in_range(i * 4 + j, 0, 32)));
   EXPECT_EQ(to_string(in_range(i - 1, 0, 8)), "(0 <= [i-1])");
   EXPECT_TRUE(is_true(index_less(SymInt::axis("k", B), B)));
+  // B may be 0, where no axis says that it is not.
+  EXPECT_FALSE(is_true(index_less(0, B)));
+  EXPECT_FALSE(is_true(index_less(SymInt::axis("k", max(B, 1)), B)));
   EXPECT_TRUE(is_true(call(Fn::ge, {index_value(i), i64(0)})));
   EXPECT_TRUE(is_true(call(Fn::ne, {index_value(i), i64(9)})));
   EXPECT_EQ(to_string(add(mul(index_value(i), i64(4)), index_value(j))), "[i*4+j]");
