@@ -249,12 +249,12 @@ GemmWriter::GemmWriter(Kernel& kernel, const Region& region, const Target& targe
       hooks_(region_, gemm_.plan, tile_) {}
 
 void GemmWriter::product(const SymInt& tiles, std::span<const OperandView> residuals) {
-  const std::pair<const char*, SymInt> sizes[] = {{"SIZE_M", sides_.rows},
-                                                  {"SIZE_N", sides_.columns},
-                                                  {"SIZE_K", gemm_.plan.k.size()},
-                                                  {"TILES", tiles}};
+  const std::pair<const char*, SymInt> sizes[] = {
+      {"SIZE_M", sides_.rows}, {"SIZE_N", sides_.columns}, {"SIZE_K", gemm_.plan.k.size()}};
   for (const auto& [name, size] : sizes)
     if (!size.is_const()) kernel_.counts.push_back({name, size});
+  // The range of a size may leave one number of tiles: the source has no other way to it.
+  if (has_open_tiles()) kernel_.counts.push_back({"TILES", tiles});
   kernel_.flops = gemm_.plan.flops();
   if (!gemm_.exact) kernel_.flop_rate = rate_ * 2 / size_bytes(gemm_.dtype);
   std::vector<int> read;
@@ -266,6 +266,11 @@ void GemmWriter::product(const SymInt& tiles, std::span<const OperandView> resid
       kernel_.hooks.push_back(coordinates_hook(residuals[i], gemm_.plan.batch.size(),
                                                i == 0 ? "batch_residual" : "batch_residual_2"));
   }
+}
+
+bool GemmWriter::has_open_tiles() const {
+  return !sides_.rows.is_const() || !sides_.columns.is_const() ||
+         !gemm_.plan.batch.size().is_const();
 }
 
 void GemmWriter::add_lines(const MatrixOperand& operand, const std::string& side) {

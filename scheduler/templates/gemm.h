@@ -105,8 +105,10 @@ class GemmWriter {
              bool swapped, const ContractionTile& tile);
 
   // The epilogue, flops, and sizes that come at run time: SIZE_M, SIZE_N, SIZE_K, and TILES where
-  // `tiles` depends on them. The device source brings these matrices that the epilogue reads.
+  // there are open ones. The device source brings these matrices that the epilogue reads.
   void product(const SymInt& tiles, std::span<const OperandView> residuals = {});
+  // Returns whether rows, columns or batches come at run time.
+  bool has_open_tiles() const;
   // The hooks that bring A (`first`) or B. `vectors`: asynchronous copies are made by threads
   // (vector_x), not by the copy engine.
   void operand(bool first, bool vectors);

@@ -240,9 +240,10 @@ TensorMap tensor_map(const Shape& s, const MatrixOperand& operand, const SymInt&
 // The strips of a residual as the device source says.
 TensorMap residual_map(const Shape& s, const OperandView& view, std::string name) {
   const int64_t columns = sm90::segments(s.kernel) * 8;
-  TensorMap map = tiled_map(view, std::move(name),
-                            {{{s.gemm.plan.n.size(), 1, s.swapped ? sm90::kStripRows : columns},
-                              {s.gemm.plan.m.size(), view.free_stride, s.swapped ? columns : sm90::kStripRows}}});
+  TensorMap map = tiled_map(
+      view, std::move(name),
+      {{{s.gemm.plan.n.size(), 1, s.swapped ? sm90::kStripRows : columns},
+        {s.gemm.plan.m.size(), view.free_stride, s.swapped ? columns : sm90::kStripRows}}});
   map.swizzle = 0;
   return map;
 }
@@ -441,7 +442,7 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
         std::span(s.residuals).first(parameters.strips > 0 ? s.residuals.size() : 0);
     const SymInt tiles = s.all_tiles(), clusters = ir::min(tiles, parameters.clusters);
     writer.product(tiles, residuals);
-    if (!clusters.is_const()) kernel.counts.push_back({"CLUSTERS", clusters});
+    if (writer.has_open_tiles()) kernel.counts.push_back({"CLUSTERS", clusters});
     kernel.workgroup = static_cast<int>(sm90::threads(parameters));
     kernel.cluster = static_cast<int>(s.cluster());
     kernel.resident = 1;
