@@ -64,7 +64,7 @@ std::size_t CompiledGraph::output_index(std::string_view name) const {
 }
 
 std::int64_t CompiledGraph::launches() const {
-  return std::ssize(exec::launches(impl_->program->executable()));
+  return std::ssize(exec::usual_launches(impl_->program->executable()));
 }
 
 std::int64_t CompiledGraph::arena_bytes() const {

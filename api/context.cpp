@@ -484,9 +484,10 @@ std::vector<double> Context::time_kernels() {
     seconds.resize(seconds.size() + variant.program->executable().kernels.size());
   }
   std::vector<int> counts(seconds.size());
+  const std::span<const int> choices = impl_->context.choices();
   for (size_t i = 0; i < steps.size(); ++i) {
     const auto* launch = std::get_if<exec::KernelLaunch>(&at_hand->executable().steps[i]);
-    if (!launch) continue;
+    if (!launch || !exec::runs(at_hand->executable().steps[i], choices)) continue;
     const size_t kernel = first + static_cast<size_t>(launch->kernel);
     seconds[kernel] += steps[i];
     ++counts[kernel];

@@ -258,8 +258,8 @@ exec::Executable compile(const ir::Graph& graph, const sched::Target& target,
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
   log_parts(LogLevel::info, LogChannel::compile, executable.name, ": ",
             counted(executable.kernels.size(), "kernel"), ", ",
-            counted(exec::launches(executable).size(), "launch", "launches"), " for ", target.id(),
-            ", arena ", bytes_text(executable.arena_bytes.usual()), ", compiled in ",
+            counted(exec::usual_launches(executable).size(), "launch", "launches"), " for ",
+            target.id(), ", arena ", bytes_text(executable.arena_bytes.usual()), ", compiled in ",
             std::lround(time.count()), " ms");
   return executable;
 }

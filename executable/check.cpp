@@ -147,7 +147,14 @@ class Checker {
         fail_input("buffer ", i, " is no state that is listed");
     known(e_.arena_bytes);
     known(e_.live_bytes_peak);
-    for (const Step& step : e_.steps) std::visit([&](const auto& one) { check_step(one); }, step);
+    for (const SizeTable& table : e_.tables) check_table(table);
+    for (const Step& step : e_.steps)
+      std::visit(
+          [&](const auto& one) {
+            if constexpr (requires { one.chosen; }) check_chosen(one.chosen);
+            check_step(one);
+          },
+          step);
   }
 
  private:
@@ -229,6 +236,29 @@ class Checker {
       fail_input("states '", e_.buffers[static_cast<size_t>(first->second->buffer)].name, "' and '",
                  buffer.name, "' have one length, '", e_.dims[static_cast<size_t>(state.dim)].name,
                  "', and grow by ", first->second->added, " and ", state.added);
+  }
+
+  void check_table(const SizeTable& table) const {
+    within("a table's number of choices", table.choices(), 1, kMostChoices);
+    for (const SizeCondition& condition : table.conditions) {
+      within("a condition's number of bounds", std::ssize(condition), 1, kMostRank);
+      for (const SizeBounds& bounds : condition) {
+        known(bounds.number);
+        within("a condition's bound", bounds.most, bounds.least, INT64_MAX);
+      }
+    }
+    for (size_t i = 0; i < table.conditions.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (may_meet(table.conditions[i], table.conditions[j]))
+          fail_input("a table's conditions '", to_string(table.conditions[j]), "' and '",
+                     to_string(table.conditions[i]), "' may hold at once");
+  }
+
+  void check_chosen(const Chosen& chosen) const {
+    within("a step's table", chosen.table, -1, last_of(e_.tables));
+    if (chosen.table >= 0)
+      within("a step's choice", chosen.choice, 0,
+             e_.tables[static_cast<size_t>(chosen.table)].choices() - 1);
   }
 
   void check_address(const Address& at) const {
@@ -334,7 +364,9 @@ class RangeChecker {
     }
     for (const StateInfo& state : e_.states)
       if (state.grows()) check_room(state);
-    for (const Step& step : e_.steps) std::visit([&](const auto& one) { check_step(one); }, step);
+    const std::vector<int> taken = choices(e_, sizes_);
+    for (const Step& step : e_.steps)
+      if (runs(step, taken)) std::visit([&](const auto& one) { check_step(one); }, step);
   }
 
  private:
@@ -517,11 +549,15 @@ void check(const Executable& executable) {
 void check_loops(const Executable& executable, const Sizes& sizes, const Target& target) {
   const int64_t most = target.max_loop_iterations;
   if (most == 0) return;
-  for (const KernelLaunch* launch : launches(executable))
+  const std::vector<int> taken = choices(executable, sizes);
+  for (const Step& step : executable.steps) {
+    const auto* launch = std::get_if<KernelLaunch>(&step);
+    if (!launch || !runs(step, taken)) continue;
     if (const int64_t iterations = sizes.of(launch->loop_iterations); iterations > most)
       fail_device(executable.name, ": a thread of ",
                   executable.kernels[static_cast<size_t>(launch->kernel)].entry, " runs up to ",
                   iterations, " loop iterations, and ", target.id(), " stops it after ", most);
+  }
 }
 
 void check_units(const KernelBinary& kernel, const Target& target) {

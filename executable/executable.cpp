@@ -14,6 +14,33 @@ std::vector<const KernelLaunch*> launches(const Executable& executable) {
   return result;
 }
 
+std::vector<const KernelLaunch*> usual_launches(const Executable& executable) {
+  std::vector<const KernelLaunch*> result = launches(executable);
+  std::erase_if(result, [&](const KernelLaunch* launch) {
+    const auto& [table, choice] = launch->chosen;
+    return table >= 0 && choice + 1 < executable.tables[static_cast<size_t>(table)].choices();
+  });
+  return result;
+}
+
+std::vector<int> choices(const Executable& executable, const Sizes& sizes) {
+  std::vector<int> result;
+  for (const SizeTable& table : executable.tables) result.push_back(table.choice(sizes));
+  return result;
+}
+
+bool runs(const Step& step, std::span<const int> choices) {
+  return std::visit(
+      [&](const auto& one) {
+        if constexpr (requires { one.chosen; })
+          return one.chosen.table < 0 ||
+                 choices[static_cast<size_t>(one.chosen.table)] == one.chosen.choice;
+        else
+          return true;
+      },
+      step);
+}
+
 std::vector<int> state_buffers(const Executable& executable) {
   std::vector<int> buffers;
   for (const StateInfo& state : executable.states) buffers.push_back(state.buffer);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "executable/kernel_binary.h"
+#include "executable/size_table.h"
 #include "executable/target.h"
 #include "ir/dtype.h"
 #include "ir/size_range.h"
@@ -64,6 +65,7 @@ struct KernelLaunch {
   // Target::max_loop_iterations refuse more.
   SymInt loop_iterations = 0;
   std::vector<std::string> layers = {};  // the layers of the user's graph that it computes
+  Chosen chosen = {};
 };
 
 // The two ranges do not overlap.
@@ -76,6 +78,7 @@ struct Fill {
   Address to;
   SymInt bytes = 0;  // a multiple of 4, as the place is
   uint8_t value = 0;
+  Chosen chosen = {};
 };
 
 // A function that the program's user registered (runtime/host_calls.h), on copies of the buffers in
@@ -134,6 +137,7 @@ struct Executable {
   Target target;
   std::vector<OpenDim> dims;          // their symbols are in the expressions below
   std::vector<KernelBinary> kernels;  // distinct ones
+  std::vector<SizeTable> tables;      // of the steps that some sizes have alone
   std::vector<Step> steps;            // in order; each waits for the ones before it
   std::vector<BufferInfo> buffers;
   std::vector<int> inputs, outputs;  // buffer indices, in the graph's order
@@ -164,8 +168,15 @@ void each_executable(E& executable, const Use& use) {
   for (auto& variant : executable.variants) use(variant.executable);
 }
 
-// The launches among the steps, in order.
+// The launches among the steps, in order, whichever sizes they are for.
 std::vector<const KernelLaunch*> launches(const Executable& executable);
+// Those that run where every table takes its last choice, which is the one for usual sizes.
+std::vector<const KernelLaunch*> usual_launches(const Executable& executable);
+
+// What the tables take at these sizes, by table.
+std::vector<int> choices(const Executable& executable, const Sizes& sizes);
+// Whether the step runs with these choices.
+bool runs(const Step& step, std::span<const int> choices);
 
 // The buffers of the states, in order.
 std::vector<int> state_buffers(const Executable& executable);

@@ -163,8 +163,24 @@ void fields(A& a, std::variant<T...>& x) {
 }
 
 template <class A>
+void fields(A& a, SizeBounds& x) {
+  all(a, x.number, x.least, x.most);
+}
+
+template <class A>
+void fields(A& a, SizeTable& x) {
+  all(a, x.conditions);
+}
+
+template <class A>
+void fields(A& a, Chosen& x) {
+  all(a, x.table, x.choice);
+}
+
+template <class A>
 void fields(A& a, KernelLaunch& x) {
   all(a, x.kernel, x.grid, x.arguments, x.maps, x.loop_iterations, x.layers);
+  since(12, a, x.chosen);
 }
 
 template <class A>
@@ -175,6 +191,7 @@ void fields(A& a, Copy& x) {
 template <class A>
 void fields(A& a, Fill& x) {
   all(a, x.to, x.bytes, x.value);
+  since(12, a, x.chosen);
 }
 
 template <class A>
@@ -203,6 +220,7 @@ template <class A>
 void fields_but_variants(A& a, Executable& x) {
   all(a, x.name, x.target, x.dims, x.kernels, x.steps, x.buffers, x.inputs, x.outputs, x.states);
   all(a, x.constants, x.arena_bytes, x.live_bytes_peak);
+  since(12, a, x.tables);
 }
 
 template <class A>

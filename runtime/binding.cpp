@@ -12,7 +12,8 @@ Binding::Binding(const Program& program, const OwnMemory& memory)
     : program_(program),
       memory_(memory),
       inputs_(values_of(program.executable().inputs)),
-      outputs_(values_of(program.executable().outputs)) {
+      outputs_(values_of(program.executable().outputs)),
+      choices_(exec::choices(program.executable(), memory.sizes)) {
   for (const BufferInfo& buffer : program.executable().buffers) {
     if (buffer.alias >= 0)
       places_.push_back(place_of({buffer.alias, buffer.offset}));
@@ -200,7 +201,7 @@ void Binding::make_steps() {
     range.begin = steps_.size();
     if (std::holds_alternative<exec::HostCall>(step))
       add_call(*call++, range);
-    else
+    else if (exec::runs(step, choices_))
       add(step);
     range.end = steps_.size();
     if (!range.call) range.middle = range.end;

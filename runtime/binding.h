@@ -31,7 +31,8 @@ class Binding {
   std::span<const BoundStep> bind(std::span<const DeviceAddress> inputs,
                                   std::span<const DeviceAddress> outputs);
 
-  // bind() makes these bound steps of a step of the executable: [begin, end). A call of the host
+  // bind() makes these bound steps of a step of the executable: [begin, end), none of one that does
+  // not run at these sizes. A call of the host
   // comes after [begin, middle), which copies the buffers that it reads, if it gets copies.
   struct StepRange {
     size_t begin = 0, middle = 0, end = 0;
@@ -39,6 +40,8 @@ class Binding {
   };
   const StepRange& range(size_t step) const { return ranges_[step]; }
   const std::vector<HostCallSite>& calls() const { return calls_; }
+  // What the executable's tables take at the sizes at hand.
+  std::span<const int> choices() const { return choices_; }
   // Whether it has made buffers that steps may use.
   bool has_memory() const;
   // Gives the bound steps in order, in parts that end with a call of the host or, null, at the end.
@@ -81,6 +84,7 @@ class Binding {
   const OwnMemory& memory_;
   std::vector<Value> inputs_, outputs_;
   std::vector<Place> places_;        // by buffer
+  const std::vector<int> choices_;   // of the executable's tables
   std::vector<HostCallSite> calls_;  // in the order of the steps
   std::vector<BoundStep> steps_;
   std::vector<StepRange> ranges_;  // by step of the executable

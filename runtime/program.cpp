@@ -691,6 +691,8 @@ std::vector<std::byte> Context::read(int buffer) {
   return bytes;
 }
 
+std::span<const int> Context::choices() { return bound_plan().own->choices(); }
+
 std::vector<double> Context::time_steps() {
   Plan& plan = bound_plan();
   std::vector<double> seconds;
@@ -702,10 +704,14 @@ std::vector<double> Context::time_steps() {
       continue;
     }
     const size_t begin = first.begin;
+    const size_t from = i;
     size_t end = begin;
     for (; i < count && !plan.own->range(i).call; ++i) end = plan.own->range(i).end;
     const std::vector<double> some = stream_->time_each(plan.steps.subspan(begin, end - begin));
-    seconds.insert(seconds.end(), some.begin(), some.end());
+    for (size_t step = from; step < i; ++step) {
+      const Binding::StepRange& range = plan.own->range(step);
+      seconds.push_back(range.begin < range.end ? some[range.begin - begin] : 0);
+    }
   }
   return seconds;
 }

@@ -55,13 +55,14 @@ std::vector<KernelRow> kernel_rows(const BenchResult& bench, const exec::Executa
   for (const exec::KernelBinary& kernel : executable.kernels) rows.push_back({&kernel});
   for (size_t i = 0; i < executable.steps.size(); ++i) {
     const auto* launch = std::get_if<exec::KernelLaunch>(&executable.steps[i]);
-    if (!launch) continue;
+    if (!launch || !exec::runs(executable.steps[i], bench.choices)) continue;
     KernelRow& row = rows[static_cast<size_t>(launch->kernel)];
     ++row.launches;
     row.samples.resize(bench.steps.size());
     for (size_t n = 0; n < bench.steps.size(); ++n) row.samples[n] += bench.steps[n][i];
     row.layers.insert(row.layers.end(), launch->layers.begin(), launch->layers.end());
   }
+  std::erase_if(rows, [](const KernelRow& row) { return row.launches == 0; });
   for (KernelRow& row : rows)
     for (double& sample : row.samples) sample /= row.launches;
   return rows;
@@ -75,6 +76,8 @@ double roofline_share(const KernelRow& row, const exec::Target& target) {
 BenchResult measure(runtime::Context& context, const exec::Executable& executable, int repeat) {
   constexpr int kWarmUps = 3, kMostOfLaunches = 20;
   BenchResult result;
+  const std::span<const int> choices = context.choices();
+  result.choices.assign(choices.begin(), choices.end());
   LongWork work("tcc-run: measuring");
   for (int i = 0; i < kWarmUps; ++i) context.time_replay(1);
   for (int i = 0; i < repeat; ++i) {

@@ -14,6 +14,7 @@ namespace tcc::tools {
 struct BenchResult {
   std::vector<double> replays;             // seconds of the whole graph
   std::vector<std::vector<double>> steps;  // seconds of each step, by repetition
+  std::vector<int> choices;                // of the executable's tables, at the sizes at hand
 };
 
 // The launches of one kernel together.
@@ -25,7 +26,8 @@ struct KernelRow {
   double each() const;               // the samples' median; 0 without
   double total() const { return each() * launches; }
 };
-// Returns them in the order of the executable's kernels, to which they point.
+// Returns those that run at the sizes at hand, in the order of the executable's kernels, to which
+// they point.
 std::vector<KernelRow> kernel_rows(const BenchResult& bench, const exec::Executable& executable);
 // Returns the least time that the device could need, by bandwidth and by arithmetic, over the
 // measured time.

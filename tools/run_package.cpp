@@ -170,7 +170,7 @@ class RunPackage {
       std::cout << "\n";
     }
     std::cout << device_->name() << ": the part for " << package_.parts()[part_].target << ", "
-              << counted(exec::launches(e).size(), "launch", "launches") << " of "
+              << counted(exec::usual_launches(e).size(), "launch", "launches") << " of "
               << counted(e.kernels.size(), "kernel")
               << (ran_ == &program ? "" : " of the variant for these sizes") << ", arena "
               << format_bytes(static_cast<double>(arena_bytes_)) << ", loaded in "
@@ -190,7 +190,7 @@ class RunPackage {
     for (const auto& [name, size] : dims_) json.member(name, size);
     json.end_object();
     json.member("target", package_.parts()[part_].target)
-        .member("launches", exec::launches(e).size())
+        .member("launches", exec::usual_launches(e).size())
         .member("kernels", e.kernels.size())
         .member("is_variant", ran_ != &program)
         .member("arena_bytes", arena_bytes_)

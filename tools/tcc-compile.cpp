@@ -157,7 +157,7 @@ class Compile {
     write_files(options_.output);
     progress_.clear();
     std::cout << counted(executable_.kernels.size(), "kernel") << " for " << executable_.target.id()
-              << ", " << counted(exec::launches(executable_).size(), "launch", "launches")
+              << ", " << counted(exec::usual_launches(executable_).size(), "launch", "launches")
               << ", arena " << format_bytes(static_cast<double>(executable_.arena_bytes.usual()))
               << ": " << (fs::path(options_.output) / "manifest.json").string() << "\n";
     return 0;
@@ -275,6 +275,7 @@ class Compile {
     const auto launches = exec::launches(executable_);
     const exec::KernelLaunch& launch =
         **std::ranges::find(launches, static_cast<int>(i), &exec::KernelLaunch::kernel);
+    if (launch.chosen.table >= 0) json.member("sizes", sizes_text(launch.chosen));
     add_sizes(json, "grid", launch.grid);
     json.member("workgroup", kernel.workgroup).member("subgroup_size", kernel.subgroup_size);
     json.member("dynamic_shared_bytes", kernel.shared_bytes);
@@ -285,6 +286,13 @@ class Compile {
     for (const exec::TensorMap& map : launch.maps) add_map(json, map);
     json.end_array();
     json.member("flops", kernel.flops).member("bytes", kernel.bytes).end_object();
+  }
+
+  // The sizes that have the kernel: "m in 1..64", or "else".
+  std::string sizes_text(const exec::Chosen& chosen) const {
+    const auto& conditions = executable_.tables[static_cast<size_t>(chosen.table)].conditions;
+    const auto choice = static_cast<size_t>(chosen.choice);
+    return choice < conditions.size() ? to_string(conditions[choice]) : "else";
   }
 
   // Parameters after the arguments, to be encoded by cuTensorMapEncodeTiled or, where there is

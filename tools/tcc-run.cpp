@@ -359,8 +359,9 @@ class ProgramRun {
     say_if_passes_differ();
     if (!program_) return;
     const exec::Executable& e = ran_->executable();
-    std::cout << device_->name() << ": " << counted(exec::launches(e).size(), "launch", "launches")
-              << " of " << counted(e.kernels.size(), "kernel")
+    std::cout << device_->name() << ": "
+              << counted(exec::usual_launches(e).size(), "launch", "launches") << " of "
+              << counted(e.kernels.size(), "kernel")
               << (ran_ == program_.get() ? "" : " of the variant for these sizes") << ", arena "
               << format_bytes(static_cast<double>(arena_bytes_)) << ", compiled in "
               << format_seconds(compile_seconds_) << ", loaded in " << format_seconds(load_seconds_)
@@ -442,7 +443,7 @@ class ProgramRun {
     if (program_) {
       const exec::Executable& e = ran_->executable();
       json.member("target", e.target.id())
-          .member("launches", exec::launches(e).size())
+          .member("launches", exec::usual_launches(e).size())
           .member("kernels", e.kernels.size());
       json.member("arena_bytes", arena_bytes_)
           .member("live_bytes_peak", e.live_bytes_peak.usual())

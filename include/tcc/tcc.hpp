@@ -180,7 +180,7 @@ struct KernelReport {
   std::string kernel_template;      // the template that it was made from
   std::string config;               // "block_m=64 ..."
   std::string tier;                 // source of the config: exact, stale, nearest, device, default
-  int launches = 0;                 // per run
+  int launches = 0;                 // per run, at sizes that have it
   double flops = 0, bytes = 0;      // per launch: operations, and bytes read and written
   double least_seconds = 0;         // per launch: a lower bound for this device
   std::vector<std::string> layers;  // of the graph as written that its launches compute
@@ -232,7 +232,7 @@ class CompiledGraph {
   // Return the index of an input or output by its name. Throw Error(bad_input) for an unknown name.
   std::size_t input_index(std::string_view name) const;
   std::size_t output_index(std::string_view name) const;
-  std::int64_t launches() const;  // per run
+  std::int64_t launches() const;  // per run, at usual sizes of open dims
   // Device memory that each Context takes for intermediate values; with open dims an estimate.
   std::int64_t arena_bytes() const;
   // Device memory of the weights, which all Contexts share.

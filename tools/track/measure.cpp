@@ -266,6 +266,7 @@ std::vector<double> measure_block(runtime::Context& context, BenchResult& bench)
   samples.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) samples.push_back(context.time_replay(replays));
   for (int i = 0; i < kLaunchRepetitions; ++i) bench.steps.push_back(context.time_steps());
+  bench.choices.assign(context.choices().begin(), context.choices().end());
   return samples;
 }
 

@@ -1,0 +1,35 @@
+#include "executable/size_table.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace tcc::exec {
+
+int SizeTable::choice(const Sizes& sizes) const {
+  const auto found = std::ranges::find_if(conditions, [&](const SizeCondition& condition) {
+    return std::ranges::all_of(condition, [&](const SizeBounds& bounds) {
+      const int64_t number = sizes.of(bounds.number);
+      return bounds.least <= number && number <= bounds.most;
+    });
+  });
+  return static_cast<int>(found - conditions.begin());
+}
+
+bool may_meet(const SizeCondition& a, const SizeCondition& b) {
+  return std::ranges::none_of(a, [&](const SizeBounds& one) {
+    return std::ranges::any_of(b, [&](const SizeBounds& other) {
+      return one.number == other.number && (one.most < other.least || other.most < one.least);
+    });
+  });
+}
+
+std::string to_string(const SizeCondition& condition) {
+  if (condition.empty()) return "else";
+  std::string text;
+  for (const auto& [number, least, most] : condition)
+    text += str(text.empty() ? "" : ", ", number, " in ", least, "..", most);
+  return text;
+}
+
+}  // namespace tcc::exec

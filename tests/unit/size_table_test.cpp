@@ -1,0 +1,166 @@
+// Tables of an executable: which steps run at which sizes.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "executable/fields.h"
+#include "executable/fit.h"
+#include "tests/expect_error.h"
+#include "tests/unit/sample_executable.h"
+
+namespace tcc::exec {
+namespace {
+
+// The sample, whose launch has another grid for n up to 8, and another one for 9 to 64.
+Executable with_table() {
+  const SymInt n = SymInt::symbol("n");
+  Executable e = sample(n);
+  e.tables = {{{{{n, 0, 8}}, {{n, 9, 64}, {n * 2, 0, 200}}}}};
+  const auto launch = std::get<KernelLaunch>(e.steps[0]);
+  e.steps.erase(e.steps.begin());
+  for (const int choice : {2, 1, 0}) {
+    KernelLaunch one = launch;
+    one.chosen = {0, choice};
+    one.grid = {choice + 1, 1, 1};
+    e.steps.insert(e.steps.begin(), one);
+  }
+  std::get<Fill>(e.steps[4]).chosen = {0, 2};
+  return e;
+}
+
+Executable read(const Bytes& bytes) {
+  return read_executable(std::make_shared<const Bytes>(bytes), bytes, "file");
+}
+
+TEST(SizeTables, AreWrittenAndRead) {
+  const Bytes bytes = written(with_table());
+  const Executable back = read(bytes);
+  ASSERT_EQ(back.tables.size(), 1u);
+  EXPECT_EQ(back.tables[0].conditions, with_table().tables[0].conditions);
+  EXPECT_EQ(std::get<KernelLaunch>(back.steps[1]).chosen.choice, 1);
+  EXPECT_EQ(std::get<Fill>(back.steps[4]).chosen.table, 0);
+  EXPECT_EQ(written(back), bytes);
+}
+
+TEST(SizeTables, ChooseSteps) {
+  const Executable e = with_table();
+  const auto choice = [&](int64_t n) { return choices(e, {{{"n", n}}}).at(0); };
+  EXPECT_EQ(choice(0), 0);
+  EXPECT_EQ(choice(8), 0);
+  EXPECT_EQ(choice(9), 1);
+  EXPECT_EQ(choice(64), 1);
+  EXPECT_EQ(choice(65), 2);
+  const std::vector<int> first = {0}, last = {2};
+  EXPECT_TRUE(runs(e.steps[0], first));
+  EXPECT_FALSE(runs(e.steps[0], last));
+  EXPECT_TRUE(runs(e.steps[2], last));
+  EXPECT_TRUE(runs(e.steps[3], first)) << "a copy of no table";
+  EXPECT_FALSE(runs(e.steps[4], first));
+  EXPECT_EQ(launches(e).size(), 3u);
+  ASSERT_EQ(usual_launches(e).size(), 1u);
+  EXPECT_EQ(usual_launches(e)[0]->chosen.choice, 2);
+}
+
+// Of steps that do not run nothing has to fit the sizes.
+TEST(SizeTables, StepsThatDoNotRunAreNotChecked) {
+  Executable e = with_table();
+  std::get<KernelLaunch>(e.steps[0]).grid[0] = SymInt(8) - SymInt::symbol("n");
+  EXPECT_NO_THROW(check(e, {{{"n", 8}}}));
+  EXPECT_NO_THROW(check(e, {{{"n", 100}}}));
+  std::get<KernelLaunch>(e.steps[2]).grid[0] = SymInt(8) - SymInt::symbol("n");
+  EXPECT_ERROR_KIND(check(e, {{{"n", 100}}}), ErrorKind::bad_input, "workgroups");
+  std::get<KernelLaunch>(e.steps[0]).loop_iterations = 1000;
+  Target target;
+  target.max_loop_iterations = 200;
+  EXPECT_NO_THROW(check_loops(e, {{{"n", 100}}}, target));
+  EXPECT_ERROR_KIND(check_loops(e, {{{"n", 8}}}, target), ErrorKind::device, "1000");
+}
+
+TEST(SizeTables, AreCheckedBeforeTheyAreUsed) {
+  const auto refused = [](const std::function<void(Executable&)>& change, const char* reason) {
+    Executable e = with_table();
+    change(e);
+    EXPECT_ERROR_KIND(check(e), ErrorKind::bad_input, reason);
+  };
+  const SymInt n = SymInt::symbol("n");
+  EXPECT_NO_THROW(check(with_table()));
+  refused([](auto& e) { std::get<KernelLaunch>(e.steps[0]).chosen.table = 1; },
+          "a step's table is 1");
+  refused([](auto& e) { std::get<KernelLaunch>(e.steps[0]).chosen.table = -2; },
+          "a step's table is -2");
+  refused([](auto& e) { std::get<KernelLaunch>(e.steps[0]).chosen.choice = 3; },
+          "a step's choice is 3");
+  refused([](auto& e) { std::get<Fill>(e.steps[4]).chosen.choice = -1; }, "a step's choice is -1");
+  refused([](auto& e) { e.tables[0].conditions[0].clear(); },
+          "a condition's number of bounds is 0");
+  refused([](auto& e) { e.tables[0].conditions[0][0].least = 9; }, "a condition's bound is 8");
+  refused([](auto& e) { e.tables[0].conditions[1][0].least = 8; },
+          "a table's conditions 'n in 0..8' and 'n in 8..64, n*2 in 0..200' may hold at once");
+  refused([&](auto& e) { e.tables[0].conditions[0][0].number = n * 3; }, "may hold at once");
+  refused([](auto& e) { e.tables[0].conditions[0][0].number = SymInt::symbol("m"); },
+          "no symbol 'm'");
+  refused(
+      [&](auto& e) {
+        e.tables[0].conditions.clear();
+        for (int i = 0; i < kMostChoices; ++i) e.tables[0].conditions.push_back({{n, i, i}});
+      },
+      "a table's number of choices is 9");
+  refused([](auto& e) { e.tables.clear(); }, "a step's table is 0, outside [-1, -1]");
+}
+
+// A number that overflows is an error, not a choice.
+TEST(SizeTables, NumbersMayOverflow) {
+  Executable e = with_table();
+  const SymInt n = SymInt::symbol("n");
+  e.tables[0].conditions[0][0].number = n * n * n * n;
+  e.tables[0].conditions[1] = {{n * n * n * n, 9, 10}};
+  EXPECT_ERROR_KIND(choices(e, {{{"n", int64_t{1} << 30}}}), ErrorKind::bad_input, "");
+}
+
+// Whatever a part of a package says, which has no checksum of its own: it is read and checked, or
+// refused.
+TEST(SizeTables, AreReadOrRefusedWhereAByteChanged) {
+  PackagePart part;
+  part.executable = with_table();
+  part.constants = {0, 0};
+  const std::vector<uint8_t> bytes = write_part(part);
+  int refused = 0, read_well = 0;
+  for (size_t at = 16; at < bytes.size(); ++at)
+    for (const int bit : {0, 2, 7}) {
+      std::vector<uint8_t> changed = bytes;
+      changed[at] ^= static_cast<uint8_t>(1 << bit);
+      try {
+        const PackagePart read =
+            read_part(std::as_bytes(std::span<const uint8_t>(changed)), "part");
+        for (const int64_t n : {0, 8, 9, 1000}) {
+          try {
+            check(read.executable, {{{"n", n}}});
+          } catch (const Error&) {}
+        }
+        ++read_well;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::bad_input) << at;
+        ++refused;
+      }
+    }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(read_well, 100);
+}
+
+// A file of the format before has no tables.
+TEST(SizeTables, AreNoneInAnOlderFormat) {
+  Writer writer;
+  KernelLaunch launch = std::get<KernelLaunch>(with_table().steps[0]);
+  field(writer, launch);
+  const std::vector<uint8_t> bytes = writer.take();
+  KernelLaunch read;
+  Reader older(std::span<const uint8_t>(bytes).first(bytes.size() - 2 * sizeof(int64_t)), "file",
+               11);
+  field(older, read);
+  EXPECT_NO_THROW(older.end());
+  EXPECT_EQ(read.chosen.table, -1);
+  EXPECT_EQ(read.layers, launch.layers);
+}
+
+}  // namespace
+}  // namespace tcc::exec
