@@ -16,6 +16,7 @@
 #include "ir/sizes.h"
 #include "scheduler/legalize.h"
 #include "scheduler/memory_plan.h"
+#include "scheduler/sized_choices.h"
 #include "scheduler/state_plan.h"
 #include "scheduler/template.h"
 #include "support/bytes_text.h"
@@ -33,20 +34,23 @@ using sched::Region;
 
 // A region and its config as kernel IR, as its template makes it.
 struct Lowered {
-  const sched::Candidate* candidate = nullptr;
-  sched::ConfigChoice choice;
+  sched::SizedChoice choice;
   sched::KernelSequence sequence;
+  int first_kernel = 0;
 };
 
 struct Compiled {
   exec::StandaloneKernel kernel;
+  TextOrigin origin = TextOrigin::generated;
   std::map<std::string_view, std::string> kernel_texts;  // by stage of legalize, for dumps
 };
 
-// `name` is what messages call it.
-exec::StandaloneKernel compile_legal(const sched::Kernel& kernel, const std::string& name,
-                                     const sched::Target& target, const CompileOptions& options) {
-  exec::StandaloneKernel result;
+// All but the binary. `name` is what messages call it.
+Compiled emit_legal(const sched::Kernel& kernel, const std::string& name,
+                    const sched::Target& target) {
+  Compiled compiled;
+  compiled.origin = kernel.is_generated() ? TextOrigin::generated : TextOrigin::device_source;
+  exec::StandaloneKernel& result = compiled.kernel;
   static_cast<exec::KernelTraits&>(result) = kernel;
   static_cast<exec::KernelText&>(result) = emit(kernel, target);
   result.region = name;
@@ -58,42 +62,45 @@ exec::StandaloneKernel compile_legal(const sched::Kernel& kernel, const std::str
   if (kernel.numbered) result.scalars.push_back({DType::i32, 0});
   result.maps = kernel.maps;
   result.loop_iterations = kernel.loop_iterations;
-  const TextOrigin origin =
-      kernel.is_generated() ? TextOrigin::generated : TextOrigin::device_source;
-  if (options.binaries)
-    result.code =
-        compile_source(result.source, name, target, options.cache,
-                       options.validate || asked_for_log("validate"), {origin, result.environment});
+  return compiled;
+}
+
+// The binary.
+void compile_text(Compiled& compiled, const sched::Target& target, const CompileOptions& options) {
   // A kernel without a binary is not checked; it does not run either.
-  if (result.waits && options.binaries)
-    result.waits = backend_for(target.api).waits_first(result.code);
-  return result;
+  if (!options.binaries) return;
+  exec::StandaloneKernel& kernel = compiled.kernel;
+  kernel.code = compile_source(kernel.source, kernel.region, target, options.cache,
+                               options.validate || asked_for_log("validate"),
+                               {compiled.origin, kernel.environment});
+  if (kernel.waits) kernel.waits = backend_for(target.api).waits_first(kernel.code);
 }
 
-Lowered lower_region(const sched::Candidate& candidate, const sched::ConfigChoice& choice) {
-  Lowered lowered = {&candidate, choice, candidate.lower(choice.config)};
-  verify(lowered.sequence, candidate.region());
-  return lowered;
+sched::KernelSequence lower_region(const sched::Candidate& candidate, const sched::Config& config) {
+  sched::KernelSequence sequence = candidate.lower(config);
+  verify(sequence, candidate.region());
+  return sequence;
 }
 
-// Compiles the launch of that number.
-Compiled compile_launch(const Lowered& lowered, size_t number, const CompileOptions& options) {
-  const sched::Candidate& candidate = *lowered.candidate;
+// The text of the launch of that number.
+Compiled emit_launch(const Lowered& lowered, size_t number, const CompileOptions& options) {
+  const sched::Candidate& candidate = *lowered.choice.candidate;
   const sched::Target& target = candidate.target();
-  Compiled compiled;
+  std::map<std::string_view, std::string> texts;
   const auto keep_text = [&](std::string_view stage, const sched::Kernel& after) {
-    if (is_shown(stage, options)) compiled.kernel_texts[stage] = sched::to_string(after);
+    if (is_shown(stage, options)) texts[stage] = sched::to_string(after);
   };
   const sched::Kernel kernel =
       sched::legalize(lowered.sequence.launches[number].kernel, target, keep_text);
-  compiled.kernel = compile_legal(kernel, candidate.region().name(), target, options);
+  Compiled compiled = emit_legal(kernel, candidate.region().name(), target);
+  compiled.kernel_texts = std::move(texts);
   static_cast<exec::KernelLabel&>(compiled.kernel) = {
       .template_name = std::string(candidate.kernel_template().name()),
       .region = candidate.region().name(),
-      .config = lowered.choice.config.to_string(),
+      .config = lowered.choice.config.config.to_string(),
       .template_version = candidate.kernel_template().version(),
       .region_key = {},
-      .tier = std::string(sched::name(lowered.choice.tier)),
+      .tier = std::string(sched::name(lowered.choice.config.tier)),
       .part = static_cast<int>(number) + 1,
       .parts = static_cast<int>(lowered.sequence.launches.size())};
   return compiled;
@@ -172,7 +179,8 @@ class Builder {
   }
 
  private:
-  const Lowered& lowered(size_t region) const { return lowered_[distinct_[region]]; }
+  // The kernels of a region: those of one choice for each set of sizes.
+  const std::vector<Lowered>& lowered(size_t region) const { return lowered_[distinct_[region]]; }
 
   // Regions of one signature have the same kernels.
   void lower_regions() {
@@ -186,19 +194,46 @@ class Builder {
       }
       distinct_.push_back(entry->second);
     }
-    const sched::ConfigSource& configs =
-        options_.configs ? *options_.configs : sched::analytic_configs();
+    const sched::SizedChoices choices(
+        graph_, target_, options_.configs ? *options_.configs : sched::analytic_configs());
+    std::vector<int> times(first.size());
+    for (const size_t number : distinct_) ++times[number];
+    std::vector<sched::SizedRegion> regions(first.size());
+    parallel_each(first.size(), [&](size_t i) {
+      const sched::CandidatePtr& candidate = scheduled_[first[i]].shared();
+      if (!candidate->host_call()) regions[i] = choices.look_at(candidate, times[i]);
+    });
+    sched::divide_sizes(regions);
     lowered_.resize(first.size());
     parallel_each(first.size(), [&](size_t i) {
       if (options_.watch) options_.watch->check();
-      const sched::Candidate& candidate = *candidates_[first[i]];
-      if (!candidate.host_call()) lowered_[i] = lower_region(candidate, configs.choose(candidate));
+      if (!regions[i].candidate) return;
+      for (sched::SizedChoice& choice : choices.choices(regions[i])) {
+        sched::KernelSequence sequence = lower_region(*choice.candidate, choice.config.config);
+        lowered_[i].push_back({std::move(choice), std::move(sequence)});
+      }
     });
     int kernels = 0;
-    for (const Lowered& one : lowered_) {
-      first_kernel_.push_back(kernels);
-      kernels += static_cast<int>(one.sequence.launches.size());
+    for (std::vector<Lowered>& of_region : lowered_) {
+      tables_.push_back(of_region.size() > 1 ? static_cast<int>(executable_.tables.size()) : -1);
+      if (of_region.size() > 1) executable_.tables.push_back(table_of(of_region));
+      for (Lowered& one : of_region) {
+        one.first_kernel = kernels;
+        kernels += static_cast<int>(one.sequence.launches.size());
+      }
     }
+    for (size_t i = 0; i < regions_.size(); ++i) {
+      std::vector<sched::Workspace>& all = workspaces_.emplace_back();
+      for (const Lowered& one : lowered(i))
+        all.insert(all.end(), one.sequence.workspaces.begin(), one.sequence.workspaces.end());
+    }
+  }
+
+  static exec::SizeTable table_of(const std::vector<Lowered>& choices) {
+    exec::SizeTable table;
+    for (size_t i = 0; i + 1 < choices.size(); ++i)
+      table.conditions.push_back(choices[i].choice.condition);
+    return table;
   }
 
   // Operands are in the call's order, some perhaps more than once.
@@ -211,29 +246,42 @@ class Builder {
     executable_.steps.emplace_back(std::move(call));
   }
 
-  // A call of the host, or the fills of the region's workspaces and its launches; what compiling
-  // decides comes later.
+  // A call of the host, or the fills of the region's workspaces and its launches, by choice; what
+  // compiling decides comes later.
   void add_steps(size_t region) {
     if (const ir::Node* call = candidates_[region]->host_call())
       return add_call(*call, *regions_[region]);
-    const sched::KernelSequence& sequence = lowered(region).sequence;
     std::vector<int> buffers;
     for (const auto* values : {&regions_[region]->inputs, &regions_[region]->outputs})
       for (const ir::Value* value : *values)
         if (!regions_[region]->in_place.contains(value))
           buffers.push_back(buffer_of(value, regions_[region]->layout(value)));
-    for (size_t i = 0; i < sequence.workspaces.size(); ++i) {
-      const sched::Workspace& workspace = sequence.workspaces[i];
-      buffers.push_back(add_workspace(workspace, workspace_offsets_.at({region, i})));
-      if (workspace.zeroed && !workspace.elements.is(0))
-        executable_.steps.emplace_back(exec::Fill{{buffers.back()}, workspace.bytes(), 0});
-    }
     const ir::Layers layers = layers_of(*regions_[region]);
-    int kernel = first_kernel_[distinct_[region]];
-    for (const sched::KernelSequence::Launch& one : sequence.launches) {
+    exec::Chosen chosen{tables_[distinct_[region]], 0};
+    size_t workspaces = 0;
+    for (const Lowered& one : lowered(region)) {
+      add_steps(one, region, buffers, workspaces, layers, chosen);
+      workspaces += one.sequence.workspaces.size();
+      ++chosen.choice;
+    }
+  }
+
+  // `buffers` are the region's; the workspaces have the numbers from `first_workspace` on.
+  void add_steps(const Lowered& lowered, size_t region, std::vector<int> buffers,
+                 size_t first_workspace, const ir::Layers& layers, const exec::Chosen& chosen) {
+    for (size_t i = 0; i < lowered.sequence.workspaces.size(); ++i) {
+      const sched::Workspace& workspace = lowered.sequence.workspaces[i];
+      buffers.push_back(
+          add_workspace(workspace, workspace_offsets_.at({region, first_workspace + i})));
+      if (workspace.zeroed && !workspace.elements.is(0))
+        executable_.steps.emplace_back(exec::Fill{{buffers.back()}, workspace.bytes(), 0, chosen});
+    }
+    int kernel = lowered.first_kernel;
+    for (const sched::KernelSequence::Launch& one : lowered.sequence.launches) {
       exec::KernelLaunch launch;
       launch.kernel = kernel++;
       launch.layers = layers;
+      launch.chosen = chosen;
       for (const int number : one.buffers)
         launch.arguments.emplace_back(exec::Address{buffers[static_cast<size_t>(number)]});
       for (int n = 0; n < one.times; ++n) {
@@ -244,17 +292,20 @@ class Builder {
   }
 
   void compile_kernels() {
-    std::vector<std::pair<const Lowered*, size_t>> all;  // every launch of every distinct region
-    for (const Lowered& one : lowered_)
-      for (size_t i = 0; i < one.sequence.launches.size(); ++i) all.emplace_back(&one, i);
+    struct Launch {
+      const Lowered* lowered;
+      size_t number, region;
+    };
+    std::vector<Launch> all;  // every launch of every choice of every distinct region
+    for (size_t region = 0; region < lowered_.size(); ++region)
+      for (const Lowered& one : lowered_[region])
+        for (size_t i = 0; i < one.sequence.launches.size(); ++i) all.push_back({&one, i, region});
     std::vector<Compiled> compiled(all.size());
-    std::atomic<size_t> done = 0;
-    if (options_.watch) options_.watch->at("kernels", 0, all.size());
     parallel_each(all.size(), [&](size_t i) {
       if (options_.watch) options_.watch->check();
-      compiled[i] = compile_launch(*all[i].first, all[i].second, options_);
-      if (options_.watch) options_.watch->at("kernels", ++done, all.size());
+      compiled[i] = emit_launch(*all[i].lowered, all[i].number, options_);
     });
+    compile_texts(compiled);
     for (size_t i = 0; i < executable_.steps.size(); ++i)
       if (auto* launch = std::get_if<exec::KernelLaunch>(&executable_.steps[i])) {
         const exec::StandaloneKernel& kernel = compiled[static_cast<size_t>(launch->kernel)].kernel;
@@ -269,18 +320,47 @@ class Builder {
     show_kernels(compiled);
     for (size_t i = 0; i < compiled.size(); ++i) {
       exec::KernelBinary& kernel = compiled[i].kernel;
-      kernel.region_key = keys_[static_cast<size_t>(all[i].first - lowered_.data())];
+      kernel.region_key = keys_[all[i].region];
       if (kernel.part == 1)
         log_parts(LogLevel::info, LogChannel::tuning, kernel.region, " [", kernel.template_name,
-                  "] ", kernel.tier, " ", kernel.config);
+                  "] ", kernel.tier, " ", kernel.config,
+                  lowered_[all[i].region].size() == 1
+                      ? ""
+                      : " for " + to_string(all[i].lowered->choice.condition));
       executable_.kernels.push_back(std::move(kernel));
+    }
+  }
+
+  // Equal texts are compiled once.
+  void compile_texts(std::vector<Compiled>& compiled) const {
+    std::map<std::pair<std::string_view, std::string_view>, size_t> known;
+    std::vector<size_t> first, distinct;
+    for (const Compiled& one : compiled) {
+      const auto [entry, is_new] =
+          known.try_emplace({one.kernel.source, one.kernel.environment}, first.size());
+      if (is_new) first.push_back(distinct.size());
+      distinct.push_back(entry->second);
+    }
+    std::atomic<size_t> done = 0;
+    if (options_.watch) options_.watch->at("kernels", 0, first.size());
+    parallel_each(first.size(), [&](size_t i) {
+      if (options_.watch) options_.watch->check();
+      compile_text(compiled[first[i]], target_, options_);
+      if (options_.watch) options_.watch->at("kernels", ++done, first.size());
+    });
+    for (size_t i = 0; i < compiled.size(); ++i) {
+      const exec::StandaloneKernel& same = compiled[first[distinct[i]]].kernel;
+      if (&same == &compiled[i].kernel) continue;
+      compiled[i].kernel.code = same.code;
+      compiled[i].kernel.waits = same.waits;
     }
   }
 
   void show_kernels(const std::vector<Compiled>& compiled) const {
     std::map<std::string_view, std::string> texts;
     if (is_shown("lower", options_))
-      for (const Lowered& one : lowered_) texts["lower"] += to_string(one.sequence) + "\n";
+      for (const std::vector<Lowered>& of_region : lowered_)
+        for (const Lowered& one : of_region) texts["lower"] += to_string(one.sequence) + "\n";
     for (const Compiled& one : compiled) {
       for (const auto& [stage, text] : one.kernel_texts) texts[stage] += text + "\n";
       texts["emit"] += one.kernel.comment + one.kernel.source + "\n";
@@ -416,8 +496,8 @@ class Builder {
 
   void place_arena() {
     std::vector<const std::vector<sched::Workspace>*> workspaces;
-    for (size_t i = 0; i < regions_.size(); ++i)
-      workspaces.push_back(&lowered(i).sequence.workspaces);
+    for (const std::vector<sched::Workspace>& of_region : workspaces_)
+      workspaces.push_back(&of_region);
     const sched::ArenaPlan plan =
         sched::plan_memory(sched::lifetimes(graph_, regions_, workspaces, updates_));
     executable_.arena_bytes = plan.bytes;
@@ -442,8 +522,7 @@ class Builder {
   std::string named(const sched::Lifetime& lifetime) const {
     if (lifetime.value) return named(lifetime.value->name, lifetime.value);
     const auto region = static_cast<size_t>(lifetime.first);
-    return str("the workspace '",
-               lowered(region).sequence.workspaces[static_cast<size_t>(lifetime.workspace)].name,
+    return str("the workspace '", workspaces_[region][static_cast<size_t>(lifetime.workspace)].name,
                "' of ", regions_[region]->name());
   }
 
@@ -478,10 +557,11 @@ class Builder {
   std::vector<const Region*> regions_;
   std::vector<const sched::Candidate*> candidates_;  // of these
   std::vector<size_t> distinct_;                     // of these: index into what follows
-  std::vector<Lowered> lowered_;
+  std::vector<std::vector<Lowered>> lowered_;        // by choice of the sizes
   std::vector<std::string> keys_;
-  std::vector<int> first_kernel_;
-  std::map<size_t, int64_t> numbers_;  // of launches in a row, by step
+  std::vector<int> tables_;                                // -1: there is one choice
+  std::vector<std::vector<sched::Workspace>> workspaces_;  // by region, those of all choices
+  std::map<size_t, int64_t> numbers_;                      // of launches in a row, by step
   std::map<const ir::Value*, int> buffers_;
   std::map<const ir::Value*, SymInt> offsets_;
   std::map<std::pair<size_t, size_t>, SymInt> workspace_offsets_;  // of (region, number)
@@ -531,21 +611,30 @@ exec::Executable build_executable(const Scheduled& scheduled, const sched::Targe
 exec::StandaloneSequence compile_region(const sched::Candidate& candidate,
                                         const sched::Config& config,
                                         const CompileOptions& options) {
-  Lowered lowered = lower_region(candidate, {config, sched::Tier::exact});
+  Lowered lowered;
+  lowered.choice.config = {config, sched::Tier::exact};
+  // The caller's, which outlives this.
+  lowered.choice.candidate = sched::CandidatePtr(sched::CandidatePtr(), &candidate);
+  lowered.sequence = lower_region(candidate, config);
   exec::StandaloneSequence result;
   const sched::Region& region = candidate.region();
   result.arguments = static_cast<int>(region.inputs.size() + region.outputs.size());
-  for (size_t i = 0; i < lowered.sequence.launches.size(); ++i)
-    result.launches.push_back({compile_launch(lowered, i, options).kernel,
+  for (size_t i = 0; i < lowered.sequence.launches.size(); ++i) {
+    Compiled compiled = emit_launch(lowered, i, options);
+    compile_text(compiled, candidate.target(), options);
+    result.launches.push_back({std::move(compiled.kernel),
                                std::move(lowered.sequence.launches[i].buffers),
                                lowered.sequence.launches[i].times});
+  }
   result.workspaces = std::move(lowered.sequence.workspaces);
   return result;
 }
 
 exec::StandaloneKernel compile_kernel(const sched::Kernel& kernel, const sched::Target& target,
                                       const CompileOptions& options) {
-  return compile_legal(sched::legalize(kernel, target), kernel.name, target, options);
+  Compiled compiled = emit_legal(sched::legalize(kernel, target), kernel.name, target);
+  compile_text(compiled, target, options);
+  return std::move(compiled.kernel);
 }
 
 }  // namespace tcc::backends

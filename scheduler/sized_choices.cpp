@@ -1,0 +1,473 @@
+#include "scheduler/sized_choices.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "scheduler/template.h"
+#include "support/checked.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+// A further kernel must save that much of a program's time, on average over all sizes.
+constexpr double kLeastGain = 0.003;
+constexpr size_t kMostCells = 64;  // of a region
+constexpr size_t kMostCellsOfOne = 24;
+// Larger sizes than that times the usual one are one cell.
+constexpr int64_t kFar = 64;
+
+int64_t middle(int64_t least, int64_t most) {
+  const double low = static_cast<double>(std::max<int64_t>(least, 1)),
+               high = static_cast<double>(std::max<int64_t>(most, 1));
+  return std::clamp(std::llround(std::sqrt(low * high)), static_cast<long long>(least),
+                    static_cast<long long>(most));
+}
+
+// A product of symbols, by how often each is a factor.
+using Product = std::map<std::string, int>;
+
+template <class Use>
+void each_symbol(const SymInt& size, const Use& use) {
+  size.visit_atoms([&](const ir::AtomPtr& atom) {
+    if (atom->kind == ir::Atom::Kind::symbol) use(*atom);
+  });
+}
+
+// Those of the attributes.
+template <class Use>
+void each_symbol(const ir::Node& node, const Use& use) {
+  for (const auto& [key, attr] : node.attrs)
+    if (const auto* sizes = std::get_if<std::vector<SymInt>>(&attr))
+      for (const SymInt& size : *sizes) each_symbol(size, use);
+}
+
+// What the work in the region grows with: the symbols of the numbers of elements that its values
+// have, and each of those that attributes alone have.
+std::set<Product> products_of(const Region& region) {
+  std::set<Product> products;
+  const auto add = [&](std::span<const SymInt> sizes) {
+    Product product;
+    for (const SymInt& size : sizes) {
+      Product largest;  // of a sum
+      each_symbol(size, [&](const ir::Atom& atom) { largest[atom.name] = 1; });
+      for (const ir::SymInt::Term& term : size.terms()) {
+        std::map<std::string, int> factors;
+        for (const ir::AtomPtr& atom : term.atoms)
+          if (atom->kind == ir::Atom::Kind::symbol) ++factors[atom->name];
+        for (const auto& [name, times] : factors) largest[name] = std::max(largest[name], times);
+      }
+      for (const auto& [name, times] : largest) product[name] += times;
+    }
+    if (!product.empty()) products.insert(std::move(product));
+  };
+  std::set<std::string> in_attributes;
+  for (const ir::Node* node : region.nodes) {
+    for (const auto* values : {&node->inputs, &node->outputs})
+      for (const ir::Value* value : *values)
+        if (value) add(value->shape());
+    each_symbol(*node, [&](const ir::Atom& atom) { in_attributes.insert(atom.name); });
+  }
+  for (const std::string& symbol : in_attributes)
+    if (std::ranges::none_of(products, [&](const Product& p) { return p.contains(symbol); }))
+      products.insert({{symbol, 1}});
+  return products;
+}
+
+int64_t saturated(int64_t a, int64_t b) {
+  return std::min(checked_mul(a, b).value_or(ir::kUnbounded), ir::kUnbounded);
+}
+
+// Outputs that are in place must be so in these kernels, too.
+bool keeps_places(const Candidate& candidate) {
+  return std::ranges::all_of(candidate.region().in_place, [&](const auto& pair) {
+    return candidate.updates_in_place(pair.second, pair.first);
+  });
+}
+
+}  // namespace
+
+std::vector<SizeCell> size_cells(ir::Interval range, int64_t usual, size_t count) {
+  // Ends of cells: 1, 2, 3, 4, 6, 8, 12, ... A size of 0 is no cell of its own: nothing runs there.
+  std::vector<int64_t> ends;
+  for (int64_t end = 1; end < range.hi && end / kFar <= std::max<int64_t>(usual, 1);
+       end = end == 1       ? 2
+             : end % 3 == 0 ? end / 3 * 4
+                            : end / 2 * 3)
+    if (end >= range.lo) ends.push_back(end);
+  const bool has_far_end = !ends.empty() && range.hi / 4 > ends.back();
+  ends.push_back(range.hi);
+  std::vector<SizeCell> cells;
+  const size_t step = (ends.size() + count - 1) / count;
+  int64_t least = range.lo;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    if ((ends.size() - 1 - i) % step != 0) continue;
+    const bool is_far = has_far_end && i + 1 == ends.size();
+    cells.push_back({least, ends[i], is_far ? 2 * least : middle(least, ends[i])});
+    least = ends[i] + 1;
+  }
+  return cells;
+}
+
+RegionAtSizes::RegionAtSizes(const ir::Graph& graph, const SizeBox& box) : box_(box) {
+  ir::Numbers numbers;
+  ir::SizeRanges open;
+  for (const auto& [symbol, cell] : box) {
+    numbers[symbol] = cell.usual;
+    if (cell.least < cell.most) open[symbol] = {cell.least, cell.most, 1};
+  }
+  graph_ = std::make_unique<ir::Graph>(ir::bind_dims(graph, numbers, open));
+  for (size_t i = 0; i < graph.values().size(); ++i)
+    values_[graph.values()[i].get()] = graph_->values()[i].get();
+  for (size_t i = 0; i < graph.nodes().size(); ++i)
+    nodes_[graph.nodes()[i].get()] = graph_->nodes()[i].get();
+}
+
+Region RegionAtSizes::region(const Region& of_graph) const {
+  const auto sized = [&](const SymInt& value) {
+    return value.substitute([&](const ir::AtomPtr& atom) -> std::optional<SymInt> {
+      const auto found = box_.find(atom->name);
+      if (atom->kind != ir::Atom::Kind::symbol || found == box_.end()) return std::nullopt;
+      const auto& [least, most, usual] = found->second;
+      return least == most ? SymInt(least) : ir::bounded_symbol(atom->name, {least, most}, usual);
+    });
+  };
+  Region region = of_graph;
+  for (const ir::Node*& node : region.nodes) node = nodes_.at(node);
+  for (auto* values : {&region.inputs, &region.outputs})
+    for (const ir::Value*& value : *values) value = values_.at(value);
+  if (region.anchor) region.anchor = nodes_.at(region.anchor);
+  region.layouts.clear();
+  for (const auto& [value, layout] : of_graph.layouts) {
+    Layout& of_sizes = region.layouts[values_.at(value)];
+    for (const SymInt& stride : layout.strides) of_sizes.strides.push_back(sized(stride));
+    of_sizes.elements = sized(layout.elements);
+  }
+  region.in_place.clear();
+  for (const auto& [output, input] : of_graph.in_place)
+    region.in_place[values_.at(output)] = values_.at(input);
+  return region;
+}
+
+SizedChoices::SizedChoices(const ir::Graph& graph, const Target& target,
+                           const ConfigSource& configs)
+    : graph_(graph), target_(target), configs_(configs) {
+  const auto add = [&](const ir::Atom& atom) {
+    symbols_[atom.name] = {atom.range.lo, atom.range.hi, atom.usual};
+  };
+  for (const auto& value : graph.values())
+    for (const SymInt& size : value->shape()) each_symbol(size, add);
+  for (const auto& node : graph.nodes()) each_symbol(*node, add);
+}
+
+CandidatePtr SizedChoices::match(const Region& region, const Template* by) const {
+  if (by && !is_asked(*by, region, target_)) return nullptr;
+  Match match = by ? by->match(region, target_) : match_region(region, target_);
+  if (!match || !why_off(**match).empty() || !keeps_places(**match)) return nullptr;
+  return *match;
+}
+
+// Estimates of all options in the cells.
+class SizedChoices::Losses {
+ public:
+  Losses(const SizedChoices& choices, const std::vector<Cell>& cells)
+      : choices_(choices), cells_(cells) {}
+
+  // `chosen` are the options that `configs` has, by cell.
+  std::vector<std::vector<double>> of(const std::vector<SizedRegion::Option>& options,
+                                      const std::vector<Chosen>& chosen) const {
+    std::vector<std::vector<double>> losses;
+    for (size_t i = 0; i < cells_.size(); ++i) {
+      const CandidatePtr& own = cells_[i].candidate;
+      std::map<const Template*, CandidatePtr> candidates;
+      if (own) candidates[&own->kernel_template()] = own;
+      std::vector<double> seconds;
+      for (const SizedRegion::Option& option : options) {
+        auto [candidate, is_new] = candidates.try_emplace(option.by);
+        if (is_new && own) candidate->second = choices_.match(own->region(), option.by);
+        seconds.push_back(seconds_of(candidate->second.get(), option.config.config));
+      }
+      losses.push_back(losses_of(seconds, chosen[i]));
+    }
+    return losses;
+  }
+
+ private:
+  // -1: it has none.
+  static double seconds_of(const Candidate* candidate, const Config& config) {
+    if (!candidate || !candidate->space().violation(config).empty()) return -1;
+    return candidate->estimate(config);
+  }
+
+  // What was measured is best: another option whose estimate is shorter is estimated wrongly by so
+  // much at least.
+  static std::vector<double> losses_of(const std::vector<double>& seconds, const Chosen& chosen) {
+    const bool is_record = chosen.tier != Tier::analytic;
+    double best = seconds[chosen.option];
+    for (const double one : seconds)
+      if (!is_record && one > 0 && (best <= 0 || one < best)) best = one;
+    std::vector<double> losses;
+    for (const double one : seconds) {
+      const bool is_known = one > 0 && best > 0;
+      losses.push_back(one < 0 ? kNoChoice : is_known ? std::abs(std::log(one / best)) : 0);
+    }
+    return losses;
+  }
+
+  const SizedChoices& choices_;
+  const std::vector<Cell>& cells_;
+};
+
+std::shared_ptr<const RegionAtSizes> SizedChoices::at(const SizeBox& box) const {
+  SizeBox whole = symbols_;
+  for (const auto& [symbol, cell] : box) whole[symbol] = cell;
+  decltype(made_)::key_type key;
+  for (const auto& [symbol, cell] : whole)
+    key.push_back({symbol, {cell.least, cell.most, cell.usual}});
+  {
+    std::lock_guard lock(mutex_);
+    if (const auto found = made_.find(key); found != made_.end()) return found->second;
+  }
+  std::shared_ptr<const RegionAtSizes> made;
+  try {
+    made = std::make_shared<const RegionAtSizes>(graph_, whole);
+  } catch (const Error& error) {
+    // Values would be larger than any memory.
+    if (error.kind() != ErrorKind::bad_input) throw;
+  }
+  std::lock_guard lock(mutex_);
+  return made_.emplace(std::move(key), std::move(made)).first->second;
+}
+
+// The one product that all work grows with, or each symbol.
+std::vector<SizeAxis> SizedChoices::axes(const Region& region) const {
+  const std::set<Product> products = products_of(region);
+  std::set<std::string> symbols;
+  for (const Product& product : products)
+    for (const auto& [symbol, times] : product) symbols.insert(symbol);
+  const auto is_once = [](const auto& factor) { return factor.second == 1; };
+  if (products.size() == 1 && std::ranges::all_of(*products.begin(), is_once)) {
+    SizeAxis axis{1, {}};
+    SizeCell all{1, 1, 1};
+    for (const std::string& symbol : symbols) {
+      const SizeCell& cell = symbols_.at(symbol);
+      axis.number = axis.number * SymInt::symbol(symbol);
+      all = {saturated(all.least, cell.least), saturated(all.most, cell.most),
+             saturated(all.usual, cell.usual)};
+    }
+    axis.cells = size_cells({all.least, all.most}, all.usual, kMostCellsOfOne);
+    return {axis};
+  }
+  std::vector<SizeAxis> axes;
+  const double count = std::pow(static_cast<double>(kMostCells),
+                                1.0 / static_cast<double>(std::max<size_t>(symbols.size(), 1)));
+  for (const std::string& symbol : symbols) {
+    const SizeCell& cell = symbols_.at(symbol);
+    axes.push_back({SymInt::symbol(symbol), size_cells({cell.least, cell.most}, cell.usual,
+                                                       static_cast<size_t>(count + 1e-6))});
+  }
+  return axes;
+}
+
+// The ranges that symbols have where each axis is within its cell, and usual sizes there.
+SizeBox SizedChoices::box_of(const std::vector<SizeAxis>& axes,
+                             const std::vector<SizeCell>& cells) const {
+  SizeBox box;
+  for (size_t d = 0; d < axes.size(); ++d) {
+    std::vector<std::string> symbols;
+    axes[d].number.visit_atoms([&](const ir::AtomPtr& atom) { symbols.push_back(atom->name); });
+    const SizeCell& cell = cells[d];
+    int64_t least = 1, most = 1;
+    for (const std::string& symbol : symbols) {
+      least = saturated(least, symbols_.at(symbol).least);
+      most = saturated(most, symbols_.at(symbol).most);
+    }
+    // How far along its range, on a logarithmic scale.
+    const auto log_of = [](int64_t n) {
+      return std::log(static_cast<double>(std::max<int64_t>(n, 1)));
+    };
+    const double span = log_of(most) - log_of(least);
+    const double part = span > 0 ? (log_of(cell.usual) - log_of(least)) / span : 0;
+    int64_t usual = cell.usual;
+    for (size_t i = 0; i < symbols.size(); ++i) {
+      const SizeCell& all = symbols_.at(symbols[i]);
+      SizeCell& sized = box[symbols[i]] = all;
+      // The others are at least and at most so large.
+      const auto others = [&](int64_t SizeCell::*end) {
+        int64_t product = 1;
+        for (const std::string& other : symbols)
+          if (other != symbols[i]) product = saturated(product, symbols_.at(other).*end);
+        return product;
+      };
+      if (const int64_t by = others(&SizeCell::least); by > 0)
+        sized.most = std::min(all.most, cell.most / by);
+      if (const int64_t by = others(&SizeCell::most); by > 0)
+        sized.least = std::max(all.least, ceil_div(cell.least, by));
+      // No sizes have such a product, so that any will do.
+      if (sized.least > sized.most) sized = all;
+      const double middle =
+          std::exp(log_of(all.least) + part * (log_of(all.most) - log_of(all.least)));
+      sized.usual = std::clamp<int64_t>(i + 1 < symbols.size() ? std::llround(middle) : usual,
+                                        sized.least, sized.most);
+      usual = std::max<int64_t>(usual / std::max<int64_t>(sized.usual, 1), 1);
+    }
+  }
+  return box;
+}
+
+std::vector<SizedChoices::Cell> SizedChoices::cells(const Candidate& of,
+                                                    const std::vector<SizeAxis>& axes) const {
+  std::vector<std::vector<SizeCell>> all = {{}};
+  for (const SizeAxis& axis : axes) {
+    std::vector<std::vector<SizeCell>> more;
+    for (const std::vector<SizeCell>& before : all)
+      for (const SizeCell& cell : axis.cells) {
+        more.push_back(before);
+        more.back().push_back(cell);
+      }
+    all = std::move(more);
+  }
+  std::vector<Cell> cells;
+  for (const std::vector<SizeCell>& at_sizes : all) {
+    Cell& cell = cells.emplace_back();
+    cell.box = box_of(axes, at_sizes);
+    cell.owner = at(cell.box);
+    if (cell.owner) cell.candidate = match(cell.owner->region(of.region()), nullptr);
+  }
+  return cells;
+}
+
+SizedRegion SizedChoices::look_at(const CandidatePtr& candidate, int times) const {
+  SizedRegion region{candidate, candidate->default_seconds() * times, configs_.choose(*candidate)};
+  region.axes = axes(candidate->region());
+  if (region.axes.empty()) return region;
+  const std::vector<Cell> cells = this->cells(*candidate, region.axes);
+  std::vector<SizedRegion::Option>& options = region.options;
+  options = {{&candidate->kernel_template(), region.config}};
+  std::vector<Chosen> chosen;  // by cell
+  for (const Cell& cell : cells) {
+    SizedRegion::Option option = options.front();
+    if (cell.candidate)
+      option = {&cell.candidate->kernel_template(), configs_.choose(*cell.candidate)};
+    const auto known = std::ranges::find_if(options, [&](const SizedRegion::Option& other) {
+      return other.by == option.by && other.config.config == option.config.config;
+    });
+    chosen.push_back({static_cast<size_t>(known - options.begin()), option.config.tier});
+    if (known == options.end())
+      options.push_back(std::move(option));
+    else
+      known->config.tier = std::min(known->config.tier, option.config.tier);
+  }
+  std::vector<size_t> shape;
+  for (const SizeAxis& axis : region.axes) shape.push_back(axis.cells.size());
+  region.division.emplace(std::move(shape), Losses(*this, cells).of(options, chosen));
+  return region;
+}
+
+void divide_sizes(std::span<SizedRegion> regions) {
+  double all = 0;
+  for (const SizedRegion& region : regions) all += region.seconds;
+  std::vector<SizeDivision*> divisions;
+  std::vector<double> weights;
+  for (SizedRegion& region : regions) {
+    if (!region.division) continue;
+    divisions.push_back(&*region.division);
+    weights.push_back(all > 0 ? region.seconds / all : 1);
+  }
+  const size_t most = std::max<size_t>(exec::kMostChoices - 1, divisions.size());
+  divide_sizes(divisions, weights, exec::kMostChoices, most, kLeastGain);
+}
+
+std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const {
+  if (!region.division) return {{{}, nullptr, region.candidate, region.config}};
+  std::vector<SizedChoice> choices;
+  std::optional<SizedChoice> usual;
+  for (const GridBox& box : region.division->boxes()) {
+    std::vector<SizeCell> sizes;
+    bool is_usual = true;
+    for (size_t d = 0; d < region.axes.size(); ++d) {
+      const SizeAxis& axis = region.axes[d];
+      const SizeCell &low = axis.cells[box.first[d]], &high = axis.cells[box.last[d]];
+      const int64_t of_program = usual_of(axis.number);
+      const bool has_usual = low.least <= of_program && of_program <= high.most;
+      is_usual &= has_usual;
+      sizes.push_back({low.least, high.most,
+                       has_usual                     ? of_program
+                       : box.first[d] == box.last[d] ? low.usual
+                                                     : middle(low.usual, high.usual)});
+    }
+    SizedChoice choice = in_box(region, sizes, region.options[box.choice]);
+    if (is_usual)
+      usual = std::move(choice);
+    else
+      choices.push_back(std::move(choice));
+  }
+  TCC_CHECK(usual, region.candidate->region().name(), ": usual sizes are in no box");
+  usual->condition.clear();
+  choices.push_back(*std::move(usual));
+  return choices;
+}
+
+std::vector<SizedKernel> SizedChoices::measured(const CandidatePtr& candidate) const {
+  std::vector<SizeAxis> axes = this->axes(candidate->region());
+  if (axes.empty() || candidate->host_call()) return {};
+  // Of each axis the first cell, the last one, and some between them.
+  const size_t most = axes.size() == 1 ? 8 : axes.size() == 2 ? 3 : 2;
+  for (SizeAxis& axis : axes) {
+    const std::vector<SizeCell> all = std::exchange(axis.cells, {});
+    const size_t count = std::min(most, all.size());
+    for (size_t i = 0; i < count; ++i)
+      axis.cells.push_back(all[count == 1 ? 0 : i * (all.size() - 1) / (count - 1)]);
+  }
+  std::vector<SizedKernel> kernels;
+  for (const Cell& cell : cells(*candidate, axes)) {
+    if (!cell.candidate) continue;
+    SizedKernel kernel{cell.candidate, cell.owner, {}, nullptr, {}, ""};
+    SizeBox box;
+    for (const auto& [symbol, of_symbol] : cell.box) {
+      const int64_t usual = of_symbol.usual;
+      box[symbol] = {usual, usual, usual};
+      kernel.numbers.values[symbol] = usual;
+      kernel.sizes += str(kernel.sizes.empty() ? "" : " ", symbol, "=", usual);
+    }
+    kernel.at_numbers = at(box);
+    if (!kernel.at_numbers) continue;
+    kernel.region = kernel.at_numbers->region(candidate->region());
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+int64_t SizedChoices::usual_of(const SymInt& number) const {
+  return number.evaluate(
+      [&](const ir::Atom& atom) { return std::optional(symbols_.at(atom.name).usual); });
+}
+
+// The kernel where each axis is within its cell: the option's, or one that is right for all sizes.
+SizedChoice SizedChoices::in_box(const SizedRegion& region, const std::vector<SizeCell>& cells,
+                                 const SizedRegion::Option& option) const {
+  SizedChoice choice{{}, nullptr, region.candidate, region.config};
+  for (size_t d = 0; d < cells.size(); ++d) {
+    const std::vector<SizeCell>& all = region.axes[d].cells;
+    if (cells[d].least > all.front().least || cells[d].most < all.back().most)
+      choice.condition.push_back({region.axes[d].number, cells[d].least, cells[d].most});
+  }
+  const Config& config = option.config.config;
+  if (choice.condition.empty()) {
+    const Candidate& whole = *region.candidate;
+    if (&whole.kernel_template() == option.by && whole.space().violation(config).empty())
+      choice.config = option.config;
+    return choice;
+  }
+  const auto owner = at(box_of(region.axes, cells));
+  const CandidatePtr here =
+      owner ? match(owner->region(region.candidate->region()), option.by) : nullptr;
+  if (!here) return choice;
+  choice.owner = owner;
+  choice.candidate = here;
+  choice.config = here->space().violation(config).empty() ? option.config : configs_.choose(*here);
+  return choice;
+}
+
+}  // namespace tcc::sched

@@ -1,0 +1,141 @@
+// Kernels of a region with open dims: which config, of which template, for which sizes.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executable/size_table.h"
+#include "ir/size_range.h"
+#include "scheduler/size_division.h"
+#include "scheduler/tuning.h"
+
+namespace tcc::sched {
+
+// One dim as a table divides it: sizes from `least` to `most`, `usual` of which estimates take.
+struct SizeCell {
+  int64_t least = 0, most = 0, usual = 0;
+  friend bool operator==(const SizeCell&, const SizeCell&) = default;
+};
+// A number that sizes decide, a symbol or a product of symbols, and its cells.
+struct SizeAxis {
+  SymInt number;
+  std::vector<SizeCell> cells;
+};
+// By the names of symbols.
+using SizeBox = std::map<std::string, SizeCell, std::less<>>;
+
+// Divides the values of a number, in ascending order: what is up to each power of two and halfway
+// to it, at most `count` cells. The last ones of a range without an end are one.
+std::vector<SizeCell> size_cells(ir::Interval range, int64_t usual, size_t count);
+
+// A region of a graph whose open dims have other ranges and usual sizes; those of one size are
+// numbers.
+class RegionAtSizes {
+ public:
+  // Throws Error(bad_input) where values have no such sizes.
+  RegionAtSizes(const ir::Graph& graph, const SizeBox& box);
+  Region region(const Region& of_graph) const;
+
+ private:
+  std::unique_ptr<ir::Graph> graph_;
+  SizeBox box_;
+  std::map<const ir::Value*, const ir::Value*> values_;
+  std::map<const ir::Node*, const ir::Node*> nodes_;
+};
+
+// A candidate that computes the region where the condition holds.
+struct SizedChoice {
+  exec::SizeCondition condition = {};
+  std::shared_ptr<const RegionAtSizes> owner = {};  // of the candidate's graph; null: the region's
+  CandidatePtr candidate;
+  ConfigChoice config;
+};
+
+// A kernel for some sizes, and sizes to measure it at.
+struct SizedKernel {
+  CandidatePtr candidate;
+  std::shared_ptr<const RegionAtSizes> owner;       // of its graph
+  exec::Sizes numbers;                              // of the symbols
+  std::shared_ptr<const RegionAtSizes> at_numbers;  // the region with numbers alone
+  Region region;                                    // that one
+  std::string sizes;                                // for people: "B=2 S=23"
+};
+
+// A region of a program, and what its kernels lose at which sizes.
+struct SizedRegion {
+  CandidatePtr candidate;
+  double seconds = 0;  // of all its launches in a run, at usual sizes
+  ConfigChoice config;
+  // A config of a template; the tier is the closest one of all cells that have it.
+  struct Option {
+    const Template* by;
+    ConfigChoice config;
+  };
+  std::vector<SizeAxis> axes = {};  // none: it has no open dims
+  std::vector<Option> options = {};
+  std::optional<SizeDivision> division = {};  // of the axes' cells; its choices are the options
+};
+
+// Divides the regions' sizes: a program gets few kernels more than it has regions, where it gains
+// most by the cost models.
+void divide_sizes(std::span<SizedRegion> regions);
+
+// Thread-safe.
+class SizedChoices {
+ public:
+  // All of these outlive it.
+  SizedChoices(const ir::Graph& graph, const Target& target, const ConfigSource& configs);
+
+  // What kernels the region may have, each of which is the choice of `configs` somewhere.
+  // `times`: it runs so often.
+  SizedRegion look_at(const CandidatePtr& candidate, int times) const;
+
+  // One kernel for each box of the region's division, at most exec::kMostChoices. The last one has
+  // no condition: it is for all other sizes, usual ones among them.
+  std::vector<SizedChoice> choices(const SizedRegion& region) const;
+
+  // What a tuner measures of a region with open dims: some of the kernels whose configs look_at()
+  // asks for, at few sizes that are spread over the ranges; none of a region without.
+  std::vector<SizedKernel> measured(const CandidatePtr& candidate) const;
+
+ private:
+  // The region in each cell, with usual sizes of the cell. No candidate: values would be larger
+  // than any memory there.
+  struct Cell {
+    SizeBox box;
+    std::shared_ptr<const RegionAtSizes> owner;
+    CandidatePtr candidate;
+  };
+  // An option's number, and where it comes from in that cell.
+  struct Chosen {
+    size_t option;
+    Tier tier;
+  };
+  class Losses;
+
+  std::shared_ptr<const RegionAtSizes> at(const SizeBox& box) const;
+  CandidatePtr match(const Region& region, const Template* by) const;
+  std::vector<SizeAxis> axes(const Region& region) const;
+  int64_t usual_of(const SymInt& number) const;
+  SizeBox box_of(const std::vector<SizeAxis>& axes, const std::vector<SizeCell>& cells) const;
+  std::vector<Cell> cells(const Candidate& of, const std::vector<SizeAxis>& axes) const;
+  SizedChoice in_box(const SizedRegion& region, const std::vector<SizeCell>& cells,
+                     const SizedRegion::Option& option) const;
+
+  const ir::Graph& graph_;
+  const Target& target_;
+  const ConfigSource& configs_;
+  SizeBox symbols_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::vector<std::pair<std::string, std::array<int64_t, 3>>>,
+                   std::shared_ptr<const RegionAtSizes>>
+      made_;
+};
+
+}  // namespace tcc::sched

@@ -1,0 +1,110 @@
+#include "scheduler/size_division.h"
+
+#include <gtest/gtest.h>
+
+#include "scheduler/sized_choices.h"
+
+namespace tcc::sched {
+namespace {
+
+std::vector<GridBox> divide_sizes(const std::vector<size_t>& shape,
+                                  const std::vector<std::vector<double>>& losses, size_t most,
+                                  double least_gain) {
+  SizeDivision division(shape, losses);
+  SizeDivision* const all[] = {&division};
+  const double weights[] = {1};
+  sched::divide_sizes(all, weights, most, 100, least_gain);
+  return division.boxes();
+}
+
+TEST(SizeDivision, OneChoiceIsOneBox) {
+  const auto boxes = divide_sizes({3}, {{0, 0.5}, {0.1, 0.2}, {0, 0}}, 8, 0.01);
+  ASSERT_EQ(boxes.size(), 1u);
+  EXPECT_EQ(boxes[0].choice, 0u);
+  EXPECT_EQ(boxes[0].last, std::vector<size_t>{2});
+}
+
+TEST(SizeDivision, CutsWhereItGains) {
+  const std::vector<std::vector<double>> losses = {{0, 1}, {0, 1}, {1, 0}, {1, 0}, {1, 0}};
+  const auto boxes = divide_sizes({5}, losses, 8, 0.01);
+  ASSERT_EQ(boxes.size(), 2u);
+  EXPECT_EQ(boxes[0].choice, 0u);
+  EXPECT_EQ(boxes[0].last[0], 1u);
+  EXPECT_EQ(boxes[1].choice, 1u);
+  EXPECT_EQ(boxes[1].first[0], 2u);
+  EXPECT_EQ(divide_sizes({5}, losses, 1, 0.01).size(), 1u);
+  EXPECT_EQ(divide_sizes({5}, losses, 8, 0.5).size(), 1u) << "a gain of 2 / 5 is too little";
+}
+
+// What is no choice in some cells is taken in others alone.
+TEST(SizeDivision, LeavesOutWhatIsNoChoice) {
+  const auto boxes = divide_sizes({3}, {{0.5, 0}, {0.5, 0}, {0, kNoChoice}}, 8, 0.01);
+  ASSERT_EQ(boxes.size(), 2u);
+  EXPECT_EQ(boxes[0].choice, 1u);
+  EXPECT_EQ(boxes[1].choice, 0u);
+}
+
+TEST(SizeDivision, BoxesCoverAGridOnce) {
+  std::vector<std::vector<double>> losses;
+  for (size_t i = 0; i < 6 * 7; ++i) {
+    const size_t a = i / 7, b = i % 7;
+    losses.push_back({0.1, a + b < 5 ? 0.0 : 0.4, a > 3 && b < 2 ? 0.0 : 0.3, b > 4 ? 0.0 : 0.2});
+  }
+  for (size_t most = 1; most <= 8; ++most) {
+    const auto boxes = divide_sizes({6, 7}, losses, most, 0.001);
+    EXPECT_LE(boxes.size(), most);
+    for (size_t a = 0; a < 6; ++a)
+      for (size_t b = 0; b < 7; ++b) {
+        const std::vector<size_t> cell = {a, b};
+        size_t found = 0;
+        for (const GridBox& box : boxes) found += box.contains(cell) ? 1 : 0;
+        EXPECT_EQ(found, 1u) << a << ", " << b;
+      }
+  }
+  EXPECT_GT(divide_sizes({6, 7}, losses, 8, 0.001).size(), 3u);
+}
+
+// Cuts go to the division whose gain weighs most.
+TEST(SizeDivision, DivisionsShareCuts) {
+  const std::vector<std::vector<double>> losses = {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}};
+  SizeDivision a({3}, losses), b({3}, losses);
+  SizeDivision* const both[] = {&a, &b};
+  const double weights[] = {0.2, 0.8};
+  sched::divide_sizes(both, weights, 8, 3, 0.01);
+  EXPECT_EQ(a.boxes().size(), 2u);
+  EXPECT_EQ(b.boxes().size(), 3u);
+  EXPECT_EQ(b.next_gain(), 0);
+  sched::divide_sizes(both, weights, 8, 100, 0.1);
+  EXPECT_EQ(a.boxes().size(), 2u) << "a third of 0.2 is too little";
+}
+
+TEST(SizeCells, CoverARange) {
+  const auto check = [](ir::Interval range, int64_t usual, size_t count) {
+    const std::vector<SizeCell> cells = size_cells(range, usual, count);
+    EXPECT_LE(cells.size(), count);
+    int64_t next = range.lo;
+    for (const SizeCell& cell : cells) {
+      EXPECT_EQ(cell.least, next);
+      EXPECT_LE(cell.least, cell.usual);
+      EXPECT_LE(cell.usual, cell.most);
+      next = cell.most + 1;
+    }
+    EXPECT_EQ(next, range.hi + 1);
+    return cells;
+  };
+  EXPECT_EQ(check({1, 1}, 1, 24).size(), 1u);
+  EXPECT_EQ(check({0, 0}, 0, 24).size(), 1u);
+  EXPECT_EQ(check({0, 1}, 1, 24).size(), 1u) << "0 is no cell of its own";
+  EXPECT_EQ(check({1, 8}, 3, 24).size(), 6u);  // 1, 2, 3, 4, 5..6, 7..8
+  EXPECT_EQ(check({1, 4096}, 64, 24).back().most, 4096);
+  EXPECT_EQ(check({1, 4096}, 64, 24).size(), 24u);
+  EXPECT_EQ(check({100, 130}, 114, 24).size(), 2u);
+  check({1, 4096}, 64, 8);
+  check({1, 4096}, 64, 1);
+  check({5, 512}, 50, 7);
+  const auto free = check({0, ir::kMostSize}, 16, 24);
+  EXPECT_LT(free.back().usual, 1 << 13) << "sizes far from the usual one are one cell";
+}
+
+}  // namespace
+}  // namespace tcc::sched
