@@ -345,6 +345,10 @@ class KernelSweep final : public Sweep {
   double estimate(const sched::Config& config) const {
     return tunable_.estimate ? tunable_.estimate(config) : 0;
   }
+  size_t trials() const {
+    const double share = std::ceil(tunable_.share * static_cast<double>(options_.trials));
+    return static_cast<size_t>(share);
+  }
   uint64_t seed() const {
     return Hasher().add(options_.seed).add(tunable_.key.region).digest().low;
   }
@@ -359,7 +363,7 @@ class KernelSweep final : public Sweep {
       problem.known = {{tunable_.default_config, result_.default_seconds}};
       if (result_.today.config != tunable_.default_config)
         problem.known.push_back({result_.today.config, result_.today_seconds});
-      problem.trials = options_.trials;
+      problem.trials = trials();
       problem.seed = seed();
       problem.estimate = tunable_.estimate;
       problem.bound_seconds = bound();
@@ -383,7 +387,7 @@ class KernelSweep final : public Sweep {
     if (static_cast<int64_t>(tried.size()) >= result_.space_size) return "space exhausted";
     if (bound() > 0 && fastest_ <= bound() * kNearBound) return "bound reached";
     const size_t known = result_.today.config == tunable_.default_config ? 1 : 2;
-    return result_.trials.size() >= options_.trials + known ? "trials" : "search converged";
+    return result_.trials.size() >= trials() + known ? "trials" : "search converged";
   }
 
   void try_batch(Searcher& searcher, const std::vector<Trial>& batch) {

@@ -7,22 +7,42 @@
 
 namespace tcc::autotune {
 
+namespace {
+
+// The kernels at these sizes.
+exec::StandaloneSequence at_sizes(exec::StandaloneSequence sequence, const exec::Sizes& sizes) {
+  for (auto& [kernel, buffers, times] : sequence.launches) {
+    for (ir::SymInt& side : kernel.grid) side = sizes.of(side);
+    for (exec::Scalar& scalar : kernel.scalars) scalar.value = sizes.of(scalar.value);
+    for (exec::TensorMap& map : kernel.maps) map = sizes.of(map);
+    kernel.loop_iterations = sizes.of(kernel.loop_iterations);
+  }
+  for (exec::Workspace& workspace : sequence.workspaces)
+    workspace.elements = sizes.of(workspace.elements);
+  return sequence;
+}
+
+}  // namespace
+
 Tunable tunable_of(const TuningTask& task, const backends::CompileOptions& options) {
   const sched::Candidate& candidate = *task.candidate;
-  const sched::Region& region = candidate.region();
+  // With numbers for sizes.
+  const sched::Region& region = task.sized ? task.sized->region : candidate.region();
   const sched::Target& target = candidate.target();
   Tunable tunable;
   tunable.key = task.key;
   tunable.name = region.name();
   tunable.operands = operands_text(region);
   tunable.output = ir::to_string(region.outputs.at(0)->type);
-  const sched::Family family = sched::family_of(region);
+  const sched::Family family = sched::family_of(candidate.region());
   tunable.family = family.key;
   tunable.extents = family.extents;
   tunable.space = candidate.space();
   tunable.environment = environment_of(tunable.space, target);
   tunable.default_config = candidate.default_config();
   tunable.launches = task.launches;
+  if (task.sized) tunable.sizes = task.sized->sizes;
+  tunable.share = 1.0 / static_cast<double>(task.tasks_of_region);
   // Scratch memory and its traffic are the config's own matter: the bound is that of the longest of
   // the kernels.
   for (const auto& [kernel, buffers, times] : candidate.lower(tunable.default_config).launches) {
@@ -31,12 +51,17 @@ Tunable tunable_of(const TuningTask& task, const backends::CompileOptions& optio
     tunable.bound_seconds = std::max(
         tunable.bound_seconds, target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate));
   }
-  tunable.compile = [&candidate, options](const sched::Config& config) {
-    return backends::compile_region(candidate, config, options);
+  const exec::Sizes sizes = task.sized ? task.sized->numbers : exec::Sizes();
+  // Of a region with open dims the task has the graph.
+  const std::shared_ptr<const sched::SizedKernel> owner = task.sized;
+  tunable.compile = [&candidate, options, sizes, owner](const sched::Config& config) {
+    return at_sizes(backends::compile_region(candidate, config, options), sizes);
   };
   tunable.estimate = candidate.cost_model();
-  tunable.choose = [&candidate](const RecordStore& records) { return records.choose(candidate); };
-  tunable.job = [&region](uint64_t seed) { return bench_job(region, seed); };
+  tunable.choose = [&candidate, owner](const RecordStore& records) {
+    return records.choose(candidate);
+  };
+  tunable.job = [&region, owner](uint64_t seed) { return bench_job(region, seed); };
   return tunable;
 }
 

@@ -30,8 +30,10 @@ struct Tunable {
   sched::ConfigSpace space;
   sched::Config default_config;  // legal
   int launches = 1;              // of equal kernels in what is tuned
-  double flops = 0, bytes = 0;   // of one launch; 0: unknown
-  double bound_seconds = 0;      // the roofline bound: no config can be faster; 0: unknown
+  std::string sizes;            // of open dims that it is measured at, "B=2 S=23"; "": none is open
+  double share = 1;             // of TuneOptions::trials, which a region's sizes share
+  double flops = 0, bytes = 0;  // of one launch; 0: unknown
+  double bound_seconds = 0;     // the roofline bound: no config can be faster; 0: unknown
 
   // The functions own what they need of this object's making, except where tunable_of says
   // otherwise. All but `job` are thread-safe.

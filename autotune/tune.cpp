@@ -270,18 +270,42 @@ size_t KernelResult::count(Measurement::Status status) const {
                     [&](const LoggedTrial& trial) { return trial.result.status == status; }));
 }
 
+namespace {
+
+std::vector<TuningTask> tasks_of(const sched::ScheduledRegion& scheduled, const ir::Graph& graph) {
+  const sched::Candidate& candidate = scheduled.candidate();
+  const sched::SizedChoices choices(graph, candidate.target(), sched::analytic_configs());
+  std::vector<sched::SizedKernel> kernels = choices.measured(scheduled.shared());
+  if (kernels.empty()) return {{&candidate, key_of(candidate), 1}};
+  std::vector<TuningTask> tasks;
+  for (sched::SizedKernel& kernel : kernels) {
+    const auto sized = std::make_shared<const sched::SizedKernel>(std::move(kernel));
+    tasks.push_back({sized->candidate.get(), key_of(*sized->candidate), 1, sized, kernels.size()});
+  }
+  return tasks;
+}
+
+}  // namespace
+
 std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs) {
   std::vector<TuningTask> tasks;
-  std::map<RecordKey, size_t> places;
+  std::map<RecordKey, std::vector<size_t>> places;  // of the region's tasks
+  std::map<RecordKey, size_t> place_of_key;
   for (const backends::Scheduled& graph : graphs) {
     for (const sched::ScheduledRegion& scheduled : graph.regions) {
       if (scheduled.candidate().host_call()) continue;  // no kernel
-      RecordKey key = key_of(scheduled.candidate());
-      auto [entry, inserted] = places.try_emplace(key, tasks.size());
-      if (inserted)
-        tasks.push_back({&scheduled.candidate(), key, 1});
-      else
-        ++tasks[entry->second].launches;
+      const RecordKey key = key_of(scheduled.candidate());
+      const auto [entry, inserted] = places.try_emplace(key);
+      for (const size_t task : entry->second) ++tasks[task].launches;
+      if (!inserted) continue;
+      for (TuningTask& task : tasks_of(scheduled, *graph.graph)) {
+        const auto [place, is_new] = place_of_key.try_emplace(task.key, tasks.size());
+        entry->second.push_back(place->second);
+        if (is_new)
+          tasks.push_back(std::move(task));
+        else
+          ++tasks[place->second].launches;
+      }
     }
   }
   return tasks;

@@ -18,6 +18,7 @@
 #include "autotune/trial_log.h"
 #include "autotune/tunable.h"
 #include "backends/pipeline.h"
+#include "scheduler/sized_choices.h"
 
 namespace tcc::autotune {
 
@@ -26,9 +27,13 @@ struct TuningTask {
   const sched::Candidate* candidate = nullptr;
   RecordKey key;
   int launches = 1;  // regions with this key
+  // Of a region with open dims: the kernel for some of their sizes, and sizes to measure it at.
+  std::shared_ptr<const sched::SizedKernel> sized = nullptr;
+  size_t tasks_of_region = 1;  // this one and those for its other sizes
 };
 
-// Returns the distinct kernels of the graphs, in the order of their first use.
+// Returns the distinct kernels of the graphs, in the order of their first use. Regions with open
+// dims have one for each of the sizes that are measured.
 std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs);
 
 // The results of one kernel so far, or at the end.

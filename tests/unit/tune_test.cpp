@@ -64,6 +64,70 @@ TEST(TuneTest, TasksAreDistinctKernels) {
   EXPECT_EQ(static_cast<size_t>(launches), regions);
 }
 
+// A region with open dims is measured at some sizes, by kernels for parts of the range, and
+// programs take what was found there.
+TEST(TuneTest, OpenDimsAreMeasuredAtSizes) {
+  const auto device = runtime::open_device("null");
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\ndims: {M: 16}\ninputs: {x: {dtype: f32, shape: [M, 40]}}\n"
+      "nodes: [{out: y, op: softmax, in: [x], dim: -1}]\noutputs: [y]\n",
+      "g.yaml", ".");
+  backends::CompileOptions compile;
+  compile.open_dims = {{"M", {1, 512, 1}}};
+  std::vector<backends::Scheduled> graphs;
+  graphs.push_back(backends::schedule(graph, device->target(), compile));
+  const std::vector<TuningTask> tasks = tuning_tasks(graphs);
+  ASSERT_EQ(tasks.size(), 8u);
+  std::vector<Tunable> tunables;
+  std::set<std::string> sizes, regions;
+  for (const TuningTask& task : tasks) {
+    Tunable& tunable = tunables.emplace_back(tunable_of(task, {}));
+    tunable.bound_seconds = 0;
+    sizes.insert(tunable.sizes);
+    regions.insert(tunable.key.region);
+    EXPECT_EQ(tunable.share, 1.0 / 8);
+    EXPECT_NE(tunable.operands.find("f32[" + tunable.sizes.substr(2) + ", 40]"), std::string::npos)
+        << tunable.operands;
+    // It is the kernel of open sizes, with numbers in their places.
+    const exec::StandaloneSequence kernel = tunable.compile(tunable.default_config);
+    EXPECT_NO_THROW(exec::check(kernel));
+    EXPECT_EQ(kernel.arguments, 2);
+    EXPECT_EQ(tunable.job(1).outputs.at(0).elements, 40 * std::stoll(tunable.sizes.substr(2)));
+  }
+  EXPECT_EQ(sizes.size(), 8u);
+  EXPECT_EQ(regions.size(), 8u);
+  EXPECT_TRUE(sizes.contains("M=1"));
+
+  const std::string name = device->name();
+  TuneOptions options;
+  options.workers = false;
+  options.search = SearchKind::random;
+  options.trials = 16;
+  const TuneResult result = tune_tunables(tunables, device->target().is_cpu, {&name, 1}, options);
+  ASSERT_EQ(result.kernels.size(), 8u);
+  for (const KernelResult& kernel : result.kernels) EXPECT_LE(kernel.trials.size(), 4u);
+  // Records of all sizes serve the program.
+  RecordStore records;
+  for (size_t i = 0; i < tunables.size(); ++i) {
+    Record record;
+    record.key = tunables[i].key;
+    record.family = tunables[i].family;
+    record.extents = tunables[i].extents;
+    record.environment = tunables[i].environment;
+    record.tcc = tcc_version();
+    record.best = tunables[i].space.draw([n = i]() mutable { return n++ * 7919; }, 1).at(0);
+    record.seconds = record.default_seconds = 1e-6;
+    records.add(record);
+    EXPECT_EQ(tunables[i].choose(records).tier, sched::Tier::exact);
+  }
+  compile.configs = &records;
+  std::set<std::string> tiers;
+  for (const exec::KernelBinary& kernel :
+       backends::compile(graph, device->target(), compile).kernels)
+    tiers.insert(kernel.tier);
+  EXPECT_TRUE(tiers.contains("exact"));
+}
+
 TEST(TuneTest, ShardsAreAPartition) {
   const auto device = runtime::open_device("null");
   std::vector<backends::Scheduled> graphs;

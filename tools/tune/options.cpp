@@ -33,7 +33,8 @@ void add_graph_options(CLI::App& app, GraphOptions& options) {
                  "a kernel file (.yaml) of your own, tuned as well; several")
       ->allow_extra_args(false);
   app.add_option("--dim", options.dims,
-                 "value of a symbolic dim, or values (B=1,8,32); several: every combination")
+                 "value of a symbolic dim, values (B=1,8,32) or a range (S=1..2048); several: "
+                 "every combination")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
   add_compile_options(app, options.compile);
@@ -107,13 +108,20 @@ DimLists::DimLists(const std::vector<std::string>& texts) {
     const size_t equal = std::min(text.find('='), text.size());
     const std::string name = text.substr(0, equal),
                       values = text.substr(std::min(equal + 1, text.size()));
+    if (used_.contains(name)) fail_input("--dim ", text, ": given twice");
+    if (values == "free" || values.find("..") != values.npos) {
+      open_[name] = ir::parse_dim(text, "--dim " + text).range;
+      used_[name] = false;
+      continue;
+    }
     std::vector<Dims> grown;
     for (size_t begin = 0, end; begin <= values.size(); begin = end + 1) {
       end = std::min(values.find(',', begin), values.size());
-      const Dims one = parse_numbers({name + "=" + values.substr(begin, end - begin)}, "--dim",
-                                     "kernels are measured at sizes, as in " + name + "=1,8,32");
+      const Dims one = parse_numbers(
+          {name + "=" + values.substr(begin, end - begin)}, "--dim",
+          str("sizes are numbers or a range, as in ", name, "=1,8,32 and ", name, "=1..2048"));
       for (Dims dims : all_) {
-        if (!dims.insert(*one.begin()).second) fail_input("--dim ", text, ": given twice");
+        dims.insert(*one.begin());
         grown.push_back(std::move(dims));
       }
       if (grown.size() > kMost) fail_input("--dim ", text, ": more than ", kMost, " combinations");
@@ -134,6 +142,16 @@ std::vector<Dims> DimLists::combinations(const Dims& declared) {
   return different;
 }
 
+ir::SizeRanges DimLists::open(const Dims& declared) {
+  ir::SizeRanges ranges;
+  for (const auto& [name, range] : open_)
+    if (declared.contains(name)) {
+      ranges[name] = range;
+      used_[name] = true;
+    }
+  return ranges;
+}
+
 void DimLists::check_all_used() const {
   for (const auto& [name, is_used] : used_)
     if (!is_used) fail_input("--dim ", name, ": nothing that is tuned has such a dim");
@@ -142,9 +160,10 @@ void DimLists::check_all_used() const {
 namespace {
 
 // "mlp.yaml B=8".
-std::string label_of(const std::string& path, const Dims& dims) {
+std::string label_of(const std::string& path, const Dims& dims, const ir::SizeRanges& open = {}) {
   std::string label = std::filesystem::path(path).filename().string();
   for (const auto& [name, value] : dims) label += str(" ", name, "=", value);
+  for (const auto& [name, range] : open) label += str(" ", name, "=", range.to_string());
   return label;
 }
 
@@ -163,10 +182,11 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
     refuse_package(path);
     ir::Graph graph = load_graph(path, {.dims = dims.first(), .inputs = &files, .states = states});
     say_default_dims("tcc-tune", path, graph);
+    compile.open_dims = dims.open(graph.dims);
     bool read = true;  // for these dims: the first combination is what it was read with
     for (Dims& bound : dims.combinations(graph.dims)) {
       compile.dims = std::move(bound);
-      if (labels) labels->push_back(label_of(path, compile.dims));
+      if (labels) labels->push_back(label_of(path, compile.dims, compile.open_dims));
       if (!read)
         graph = load_graph(path, {.dims = compile.dims, .inputs = &files, .states = states});
       read = false;
@@ -185,6 +205,10 @@ std::vector<autotune::Tunable> user_tunables(const GraphOptions& options, DimLis
   std::vector<autotune::Tunable> tunables;
   for (const std::string& path : options.kernels) {
     const autotune::UserKernel kernel = autotune::load_user_kernel(path);
+    if (const ir::SizeRanges open = dims.open(kernel.dims); !open.empty())
+      fail_input("--dim ", open.begin()->first, "=", open.begin()->second.to_string(), ": ", path,
+                 " is a kernel of your own, which is tuned for sizes: give numbers, as in ",
+                 open.begin()->first, "=1,8,32");
     for (Dims& bound : dims.combinations(kernel.dims)) {
       compile.dims = std::move(bound);
       if (labels) labels->push_back(label_of(path, compile.dims));

@@ -53,7 +53,8 @@ autotune::SearchKind parse_search_kind(const std::string& text);
 
 using Dims = std::map<std::string, int64_t, std::less<>>;
 
-// --dim's values: "B=1,8,32" and "T=128" are every combination, at most 1024.
+// --dim's values: "B=1,8,32" and "T=128" are every combination, at most 1024. "S=1..2048" stays
+// open.
 class DimLists {
  public:
   // Throws Error(bad_input) for a malformed list and a name that is given twice.
@@ -62,6 +63,8 @@ class DimLists {
   // The different combinations of those names that are `declared`; at least one, which may be
   // empty.
   std::vector<Dims> combinations(const Dims& declared);
+  // The ranges of those names that are `declared`.
+  ir::SizeRanges open(const Dims& declared);
   // The first value of each name.
   const Dims& first() const { return all_.front(); }
   // Throws Error(bad_input) for a name that no call of combinations() declared.
@@ -69,6 +72,7 @@ class DimLists {
 
  private:
   std::vector<Dims> all_ = {{}};
+  ir::SizeRanges open_;
   std::map<std::string, bool> used_;
 };
 

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -310,7 +311,17 @@ class Sweep {
     if (!shard_.alone())
       out_ << "; shard " << shard_.index << " of " << shard_.count << " (" << shard_.source
            << "): " << kernels_.size();
-    out_ << std::endl;
+    out_ << "\n";
+    // Of kernels with open dims: which sizes stand for the ranges.
+    std::map<std::string, std::string> sizes;  // by kernel
+    for (const autotune::Tunable& kernel : kernels_)
+      if (!kernel.sizes.empty())
+        sizes[str(kernel.name, " [", kernel.key.kernel_template, "] ", kernel.family)] +=
+            ", " + kernel.sizes;
+    for (const auto& [kernel, of_kernel] : sizes)
+      out_ << kernel.substr(0, kernel.rfind(' ')) << ": measured at " << of_kernel.substr(2)
+           << "\n";
+    out_ << std::flush;
   }
 
   void set_tune_options() {

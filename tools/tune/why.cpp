@@ -8,6 +8,8 @@
 #include "autotune/plan_sites.h"
 #include "autotune/tune.h"
 #include "scheduler/passed_templates.h"
+#include "scheduler/sized_choices.h"
+#include "scheduler/template.h"
 #include "support/error.h"
 #include "support/plural.h"
 #include "tools/program.h"
@@ -55,6 +57,39 @@ void print(const Answer& answer) {
   for (const std::string& line : answer.passed) std::cout << "    not " << line << "\n";
   if (explanation.record) std::cout << "    from " << record_line(*explanation.record) << "\n";
   for (const std::string& line : explanation.refused) std::cout << "    not " << line << "\n";
+}
+
+// What programs with open dims take: the kernels of each region, and the sizes that have them.
+void print_tables(const backends::Scheduled& graph, const autotune::RecordStore& store,
+                  const sched::Target& target) {
+  const sched::SizedChoices choices(*graph.graph, target, store);
+  std::map<std::string, size_t> known;
+  std::vector<sched::CandidatePtr> candidates;
+  std::vector<int> times;
+  for (const sched::ScheduledRegion& scheduled : graph.regions) {
+    if (scheduled.candidate().host_call()) continue;
+    const auto [entry, is_new] =
+        known.try_emplace(sched::kernel_key(scheduled.region()), candidates.size());
+    if (is_new) {
+      candidates.push_back(scheduled.shared());
+      times.push_back(0);
+    }
+    ++times[entry->second];
+  }
+  std::vector<sched::SizedRegion> regions;
+  for (size_t i = 0; i < candidates.size(); ++i)
+    regions.push_back(choices.look_at(candidates[i], times[i]));
+  sched::divide_sizes(regions);
+  for (const sched::SizedRegion& region : regions) {
+    if (!region.division) continue;
+    std::cout << region.candidate->region().name() << " "
+              << autotune::operands_text(region.candidate->region()) << "\n";
+    for (const sched::SizedChoice& choice : choices.choices(region))
+      std::cout << "  " << to_string(choice.condition) << ": ["
+                << choice.candidate->kernel_template().name() << "] "
+                << sched::name(choice.config.tier) << ": " << choice.config.config.to_string()
+                << "\n";
+  }
 }
 
 autotune::Explanation explain(const autotune::RecordStore& store, const autotune::Tunable& kernel) {
@@ -172,8 +207,8 @@ int why(const WhyOptions& options) {
   dims.check_all_used();
   std::vector<Answer> answers;
   for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs)) {
-    Answer& answer = answers.emplace_back(Answer{task.candidate->region().name(),
-                                                 autotune::operands_text(task.candidate->region()),
+    const sched::Region& region = task.sized ? task.sized->region : task.candidate->region();
+    Answer& answer = answers.emplace_back(Answer{region.name(), autotune::operands_text(region),
                                                  task.key, store.explain(*task.candidate)});
     answer.passed = sched::passed_templates(*task.candidate);
     answer.sequence = summary(task.candidate->lower(answer.explanation.choice.config));
@@ -189,6 +224,7 @@ int why(const WhyOptions& options) {
     ++counts[answer.explanation.choice.tier];
     print(answer);
   }
+  for (const backends::Scheduled& graph : graphs) print_tables(graph, store, target);
   for (const sched::PlanSite& site : sites.sites()) print(site, plans, target);
   for (const std::string& line : apart) std::cout << line << "\n";
   for (const exec::SwitchedOff& off : target.switched_off)
