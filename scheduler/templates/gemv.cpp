@@ -262,7 +262,8 @@ class StreamedProduct : public ProductCandidate {
   }
 
   // Lines of 128 bytes of 16-bit elements, k shared by as many workgroups as give every SM one,
-  // and two units in flight where k is long enough.
+  // and two units in flight where k is long enough. Units of a fixed operand are held while the
+  // launch before ends: one, so that two workgroups have the registers of an SM.
   Config shared_default() const {
     constexpr int64_t kLanes = 4, kWarps = 2, kLeastWarpsK = 4, kMostWarpsK = 8;
     const int64_t k_unit = gemv_.m() <= 2 ? 8 : 4;
@@ -281,7 +282,7 @@ class StreamedProduct : public ProductCandidate {
             {"warps_k", warps_k},
             {"k_unit", k_unit},
             {"cluster", cluster},
-            {"unroll", shares >= 2 * warps_k * cluster ? 2 : 1}};
+            {"unroll", !gemv_.fixed_b && shares >= 2 * warps_k * cluster ? 2 : 1}};
   }
 
   Config first_legal() const {
@@ -334,6 +335,7 @@ class StreamedProduct : public ProductCandidate {
       cost.bytes_in_flight = loads * static_cast<double>(gemv.b.alignment);
       cost.round_trips = 1 + steps;
       cost.barriers = 1 + static_cast<double>(gemv.plan.rows.stages) + (staged ? 1 : 0);
+      cost.stalls = (rows > 0 ? 1 : 0) + (staged ? 1 : 0);
       cost.parallelism = 8;
       return predicted_seconds(cost, target);
     };
@@ -387,6 +389,10 @@ class StreamedProduct : public ProductCandidate {
     Gemv gemv = gemv_;
     ContractionPlan::Operand& small = gemv.swapped ? gemv.plan.b : gemv.plan.a;
     if (small.along_k) small.vector = std::gcd(small.vector, config["k_unit"]);
+    // All threads of a workgroup compute what it keeps.
+    if (const Shape wide(gemv, config); wide.kernel.staged && small.along_k)
+      while (small.vector > 1 && kernels::gemv::own_k(wide.kernel) < small.vector * wide.threads())
+        small.vector /= 2;
     const Shape s(gemv, config);
     Kernel kernel = start_kernel(region);
     kernel.source = "gemv";

@@ -33,20 +33,19 @@ const exec::KernelBinary* gemv_of(const exec::Executable& executable) {
   return nullptr;
 }
 
-TEST(GemvRows, NormsOfFewRowsJoinProducts) {
-  for (const char* target : {"cuda:sm_90a", "cuda:sm_80"}) {
-    const exec::Executable executable = compile_text(decoder_text(1, 2048, 2048, true), target);
-    ASSERT_EQ(executable.kernels.size(), 1u) << target;
-    EXPECT_EQ(executable.kernels[0].template_name, "gemv") << target;
-  }
+// Where launches overlap, a norm ahead of a product costs less than a launch.
+TEST(GemvRows, NormsOfFewRowsJoinProductsWhereLaunchesDoNotOverlap) {
+  const std::string text = decoder_text(1, 2048, 2048, true);
+  const exec::Executable joined = compile_text(text, "cuda:sm_80");
+  ASSERT_EQ(joined.kernels.size(), 1u);
+  EXPECT_EQ(joined.kernels[0].template_name, "gemv");
+  EXPECT_EQ(compile_text(text, "cuda:sm_90a").kernels.size(), 2u);
 }
 
 // A row for each of thousands of workgroups costs more than a launch.
 TEST(GemvRows, TheCostModelDecides) {
-  const exec::Executable few = compile_text(decoder_text(1, 4096, 4096, true), "cuda:sm_90a");
-  EXPECT_EQ(few.kernels.size(), 1u);
-  const exec::Executable many = compile_text(decoder_text(4, 65536, 16384, true), "cuda:sm_90a");
-  EXPECT_EQ(many.kernels.size(), 2u);
+  EXPECT_EQ(compile_text(decoder_text(1, 4096, 4096, true), "cuda:sm_80").kernels.size(), 1u);
+  EXPECT_GE(compile_text(decoder_text(4, 65536, 16384, true), "cuda:sm_80").kernels.size(), 2u);
 }
 
 // A norm that others read, too, is stored by a kernel of its own.
@@ -123,13 +122,14 @@ TEST(GemvRows, CompileForAnyConfig) {
     if (seed % 4 != 0) options.configs = &configs;
     if (!product.dtype.empty()) options.dtype = product.dtype == "f16" ? DType::f16 : DType::bf16;
     const ir::Graph graph = parse_yaml_graph(product.text, "g.yaml", ".").bind({});
-    const exec::Executable executable = backends::compile(
-        graph, sched::target_by_name(seed % 3 ? "cuda:sm_90a" : "cuda:sm_80"), options);
+    sched::Target target = sched::target_by_name(seed % 3 ? "cuda:sm_90a" : "cuda:sm_80");
+    target.overlapping_launches &= seed % 2 == 0;
+    const exec::Executable executable = backends::compile(graph, target, options);
     for (const exec::KernelBinary& kernel : executable.kernels) {
       if (kernel.template_name != "gemv") continue;
       reduced += kernel.source.find("start_rows(const") != std::string::npos;
       early += kernel.source.find("fixed_b = true") != std::string::npos;
-      if (seed % 3) {
+      if (target.overlapping_launches) {
         EXPECT_TRUE(kernel.waits) << seed << " " << kernel.config << "\n" << product.text;
       }
     }

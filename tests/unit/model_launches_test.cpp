@@ -55,7 +55,7 @@ const Case kCases[] = {
       {"vulkan:nvidia", {87, 87, 87}},
       {"vulkan:lavapipe", {87, 87, 87}},
       {"cuda:sm_80", {110, 86, 86}},
-      {"cuda:sm_90a", {110, 86, 86}}}},
+      {"cuda:sm_90a", {111, 87, 87}}}},
 };
 
 class ModelLaunches : public ::testing::TestWithParam<Case> {};
