@@ -52,7 +52,7 @@ Tunable tunable_of(const TuningTask& task, const backends::CompileOptions& optio
         tunable.bound_seconds, target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate));
   }
   const exec::Sizes sizes = task.sized ? task.sized->numbers : exec::Sizes();
-  // Of a region with open dims the task has the graph.
+  // The task has the graph of a region with open dims.
   const std::shared_ptr<const sched::SizedKernel> owner = task.sized;
   tunable.compile = [&candidate, options, sizes, owner](const sched::Config& config) {
     return at_sizes(backends::compile_region(candidate, config, options), sizes);

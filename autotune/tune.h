@@ -27,7 +27,7 @@ struct TuningTask {
   const sched::Candidate* candidate = nullptr;
   RecordKey key;
   int launches = 1;  // regions with this key
-  // Of a region with open dims: the kernel for some of their sizes, and sizes to measure it at.
+  // For a region with open dims: the kernel for some of their sizes, and sizes to measure it at.
   std::shared_ptr<const sched::SizedKernel> sized = nullptr;
   size_t tasks_of_region = 1;  // this one and those for its other sizes
 };

@@ -173,7 +173,7 @@ std::vector<const KernelLaunch*> launches(const Executable& executable);
 // Those that run where every table takes its last choice, which is the one for usual sizes.
 std::vector<const KernelLaunch*> usual_launches(const Executable& executable);
 
-// What the tables take at these sizes, by table.
+// Returns the choice of each table at these sizes.
 std::vector<int> choices(const Executable& executable, const Sizes& sizes);
 // Whether the step runs with these choices.
 bool runs(const Step& step, std::span<const int> choices);

@@ -40,7 +40,7 @@ class Binding {
   };
   const StepRange& range(size_t step) const { return ranges_[step]; }
   const std::vector<HostCallSite>& calls() const { return calls_; }
-  // What the executable's tables take at the sizes at hand.
+  // Returns the choice of each of the executable's tables at the sizes at hand.
   std::span<const int> choices() const { return choices_; }
   // Whether it has made buffers that steps may use.
   bool has_memory() const;

@@ -163,7 +163,7 @@ class Context {
   void run_step(size_t i);
   std::vector<std::byte> read(int buffer);
 
-  // What the tables of the program at hand take at these sizes.
+  // Returns the choice of each table of the program at hand, at these sizes.
   std::span<const int> choices();
   // Device seconds per step, in order, 0 of one that does not run, and of the whole replayed graph
   // (mean of `repeat`). A call of the host, and a graph with one, is timed by the host's clock,

@@ -19,8 +19,8 @@ inline Expr zero_of(DType dtype) {
 
 class Inliner {
  public:
-  // What becomes of an element that a binding lacks: noted for asked_elsewhere(), by those who find
-  // out whether a region can be computed, or an InternalError, for those who compute it.
+  // An element that a binding lacks is noted for asked_elsewhere(), by those who find out whether a
+  // region can be computed, or is an InternalError, for those who compute it.
   enum class Lacking { is_an_error, is_noted };
   explicit Inliner(const Region& region, Lacking lacking = Lacking::is_an_error)
       : region_(region), lacking_(lacking) {}

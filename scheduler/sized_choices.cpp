@@ -43,8 +43,8 @@ void each_symbol(const ir::Node& node, const Use& use) {
       for (const SymInt& size : *sizes) each_symbol(size, use);
 }
 
-// What the work in the region grows with: the symbols of the numbers of elements that its values
-// have, and each of those that attributes alone have.
+// Returns the products of symbols that the work in the region grows with: those of its values'
+// numbers of elements, and each symbol that attributes alone have.
 std::set<Product> products_of(const Region& region) {
   std::set<Product> products;
   const auto add = [&](std::span<const SymInt> sizes) {
@@ -200,8 +200,8 @@ class SizedChoices::Losses {
     return candidate->estimate(config);
   }
 
-  // What was measured is best: another option whose estimate is shorter is estimated wrongly by so
-  // much at least.
+  // A measured option is taken for the best: another one whose estimate is shorter is estimated
+  // wrongly by so much at least.
   static std::vector<double> losses_of(const std::vector<double>& seconds, const Chosen& chosen) {
     const bool is_record = chosen.tier != Tier::analytic;
     double best = seconds[chosen.option];
@@ -412,7 +412,7 @@ std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const 
 std::vector<SizedKernel> SizedChoices::measured(const CandidatePtr& candidate) const {
   std::vector<SizeAxis> axes = this->axes(candidate->region());
   if (axes.empty() || candidate->host_call()) return {};
-  // Of each axis the first cell, the last one, and some between them.
+  // Each axis keeps its first cell, its last one, and some between them.
   const size_t most = axes.size() == 1 ? 8 : axes.size() == 2 ? 3 : 2;
   for (SizeAxis& axis : axes) {
     const std::vector<SizeCell> all = std::exchange(axis.cells, {});

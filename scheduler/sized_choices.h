@@ -92,16 +92,16 @@ class SizedChoices {
   // All of these outlive it.
   SizedChoices(const ir::Graph& graph, const Target& target, const ConfigSource& configs);
 
-  // What kernels the region may have, each of which is the choice of `configs` somewhere.
-  // `times`: it runs so often.
+  // Returns the kernels that the region may have, each of which is the choice of `configs`
+  // somewhere. `times`: it runs so often.
   SizedRegion look_at(const CandidatePtr& candidate, int times) const;
 
   // One kernel for each box of the region's division, at most exec::kMostChoices. The last one has
   // no condition: it is for all other sizes, usual ones among them.
   std::vector<SizedChoice> choices(const SizedRegion& region) const;
 
-  // What a tuner measures of a region with open dims: some of the kernels whose configs look_at()
-  // asks for, at few sizes that are spread over the ranges; none of a region without.
+  // Returns the kernels that a tuner measures for a region with open dims: some of those whose configs
+  // look_at() asks for, at few sizes that are spread over the ranges; none for a region without.
   std::vector<SizedKernel> measured(const CandidatePtr& candidate) const;
 
  private:

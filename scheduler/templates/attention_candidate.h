@@ -1,4 +1,4 @@
-// What the candidates of all attention templates share. A Case has the plan as its member.
+// The candidates of all attention templates share this. A Case has the plan as its member.
 #pragma once
 
 #include <vector>

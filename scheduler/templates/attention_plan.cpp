@@ -21,7 +21,7 @@ constexpr int64_t kNoEnd = int64_t{1} << 20;
 // q, k and v have at most so many elements a row: their tiles stay in registers and shared memory.
 constexpr int64_t kDeepest = 256;
 
-// What estimates take for a size: one that comes at run time is not 0.
+// Returns the size that estimates count with; one that comes at run time is not 0.
 int64_t usual_size(const SymInt& size) {
   return size.is_const() ? size.value() : std::max<int64_t>(1, size.usual());
 }

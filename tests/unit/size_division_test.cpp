@@ -36,7 +36,7 @@ TEST(SizeDivision, CutsWhereItGains) {
   EXPECT_EQ(divide_sizes({5}, losses, 8, 0.5).size(), 1u) << "a gain of 2 / 5 is too little";
 }
 
-// What is no choice in some cells is taken in others alone.
+// A config that is no choice in some cells is taken in others alone.
 TEST(SizeDivision, LeavesOutWhatIsNoChoice) {
   const auto boxes = divide_sizes({3}, {{0.5, 0}, {0.5, 0}, {0, kNoChoice}}, 8, 0.01);
   ASSERT_EQ(boxes.size(), 2u);

@@ -61,7 +61,7 @@ TEST(SizeTables, ChooseSteps) {
   EXPECT_EQ(usual_launches(e)[0]->chosen.choice, 2);
 }
 
-// Of steps that do not run nothing has to fit the sizes.
+// Steps that do not run need not fit the sizes.
 TEST(SizeTables, StepsThatDoNotRunAreNotChecked) {
   Executable e = with_table();
   std::get<KernelLaunch>(e.steps[0]).grid[0] = SymInt(8) - SymInt::symbol("n");

@@ -312,7 +312,7 @@ class Sweep {
       out_ << "; shard " << shard_.index << " of " << shard_.count << " (" << shard_.source
            << "): " << kernels_.size();
     out_ << "\n";
-    // Of kernels with open dims: which sizes stand for the ranges.
+    // Sizes that stand for the ranges of kernels with open dims.
     std::map<std::string, std::string> sizes;  // by kernel
     for (const autotune::Tunable& kernel : kernels_)
       if (!kernel.sizes.empty())

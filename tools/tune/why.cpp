@@ -59,7 +59,7 @@ void print(const Answer& answer) {
   for (const std::string& line : explanation.refused) std::cout << "    not " << line << "\n";
 }
 
-// What programs with open dims take: the kernels of each region, and the sizes that have them.
+// Prints the choices of programs with open dims: the kernels of each region, and their sizes.
 void print_tables(const backends::Scheduled& graph, const autotune::RecordStore& store,
                   const sched::Target& target) {
   const sched::SizedChoices choices(*graph.graph, target, store);
