@@ -100,8 +100,9 @@ class SizedChoices {
   // no condition: it is for all other sizes, usual ones among them.
   std::vector<SizedChoice> choices(const SizedRegion& region) const;
 
-  // Returns the kernels that a tuner measures for a region with open dims: some of those whose configs
-  // look_at() asks for, at few sizes that are spread over the ranges; none for a region without.
+  // Returns the kernels that a tuner measures for a region with open dims: some of those whose
+  // configs look_at() asks for, at few sizes that are spread over the ranges; none for a region
+  // without.
   std::vector<SizedKernel> measured(const CandidatePtr& candidate) const;
 
  private:
