@@ -205,7 +205,8 @@ class Sm90Attention : public AttentionCandidate<Attention> {
     kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
     kernel.flop_rate = target().flops_matrix;
     leave_sizes_open(a, kernel, plan);
-    if (!tiles.is_const()) {
+    // A narrow range may leave one number of tiles: the source has no other way to it.
+    if (!plan.all_batches().is_const() || !plan.all_queries.is_const()) {
       a.workgroups = 0;
       kernel.counts.push_back({"TILES", tiles});
       kernel.counts.push_back({"WORKGROUPS", workgroups});
