@@ -54,9 +54,9 @@ SymInt bounded_symbol(std::string name, Interval range, int64_t usual);
 
 class Graph;
 using Numbers = std::map<std::string, int64_t, std::less<>>;
-// Numbers for all dims of the graph: those in `numbers`, the usual sizes of ranges (of the length of
-// a state that grows, the mean), and the graph's defaults for the rest. Throws Error(bad_input) for
-// a dim that the graph lacks and for a number that its range lacks.
+// Numbers for all dims of the graph: those in `numbers`, the usual sizes of ranges (of the length
+// of a state that grows, the mean), and the graph's defaults for the rest. Throws Error(bad_input)
+// for a dim that the graph lacks and for a number that its range lacks.
 Numbers usual_sizes(const Graph& graph, const Numbers& numbers, const SizeRanges& open);
 // Graph::bind() with ranges of the dims that stay open. The sizes that estimates take are those of
 // usual_sizes().

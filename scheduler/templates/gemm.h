@@ -50,8 +50,8 @@ struct GemmShape {
   int64_t block_m, block_n;  // of a workgroup's tile, on the kernel's sides
   int64_t band;              // tiles along m that neighbouring workgroups take in turn
   bool swapped;
-  Gemm::Sides side;  // of the gemm, which must outlive this
-  bool computed;     // threads load an operand, through registers
+  Gemm::Sides side;    // of the gemm, which must outlive this
+  bool computed;       // threads load an operand, through registers
   int64_t batches, k;  // the usual ones
   kernels::Product product;
   SymInt all_batches;

@@ -187,8 +187,8 @@ class RuledCandidate : public Base {
   // Models of the region at the sizes that the default is to be fast at: several, where sizes come
   // at run time.
   virtual std::vector<ShapeModel> models_of_sizes() const { return {shape_model()}; }
-  // Returns the measure that the default has least of: seconds or, with several sizes, the sum of how
-  // much longer than the fastest shape it takes at each.
+  // Returns the measure that the default has least of: seconds or, with several sizes, the sum of
+  // how much longer than the fastest shape it takes at each.
   ShapeModel default_model() const {
     std::vector<ShapeModel> models = models_of_sizes();
     if (models.size() == 1) return std::move(models.front());
