@@ -4,13 +4,13 @@
 #include "backends/pipeline.h"
 #include "executable/serialize.h"
 #include "frontend/graph_file.h"
-#include "frontend/random_init.h"
 #include "ir/passes/unroll_runs.h"
 #include "ir/reference/check.h"
 #include "runtime/program.h"
 #include "tests/device/conformance.h"
 #include "tests/expect_error.h"
 #include "tests/random_configs.h"
+#include "tests/run_graph.h"
 
 namespace tcc::runtime {
 namespace {
@@ -37,12 +37,7 @@ class OpenDimsTest : public DeviceTest {
     for (const int64_t size : kSizes) {
       if (size < least) continue;
       const ir::Graph bound = graph.bind({{"B", size}});
-      std::vector<Tensor> inputs;
-      for (const ir::Value* input : bound.inputs)
-        inputs.push_back(
-            random_tensor(input->dtype(), ir::const_shape(*input),
-                          is_float(input->dtype()) ? Init::uniform(-2, 2) : Init::integers(0, 4),
-                          stream_seed(5, input->name)));
+      const std::vector<Tensor> inputs = test::draw_inputs(bound, {.int_hi = 4, .seed = 5});
       Context context(program, nullptr, {{"B", size}});
       std::vector<Tensor> results = context.run(inputs);
       if (!runs_kernels()) continue;

@@ -12,6 +12,7 @@
 #include "runtime/program.h"
 #include "scheduler/family.h"
 #include "tests/device/conformance.h"
+#include "tests/run_graph.h"
 
 namespace tcc::runtime {
 namespace {
@@ -60,12 +61,7 @@ class SizeTablesTest : public DeviceTest {
 
   void expect_right(Context& context, const exec::Dims& dims) const {
     const ir::Graph bound = graph.bind(dims);
-    std::vector<Tensor> inputs;
-    for (const ir::Value* input : bound.inputs)
-      inputs.push_back(
-          random_tensor(input->dtype(), ir::const_shape(*input),
-                        is_float(input->dtype()) ? Init::uniform(-2, 2) : Init::integers(0, 4),
-                        stream_seed(5, input->name)));
+    const std::vector<Tensor> inputs = test::draw_inputs(bound, {.int_hi = 4, .seed = 5});
     const std::vector<Tensor> results = context.run(inputs);
     if (!runs_kernels()) return;
     std::string at;
