@@ -1,6 +1,8 @@
-// Symbols that archives made by a newer compiler refer to, and the libraries of Debian 12 and Ubuntu 22.04 lack
-// (docs/decisions/051-newer-compiler.md). Libraries that have a symbol define it themselves: where glibc has
-// __isoc23_strtol, its headers also compile strtol as a call of it, so that the definition here would call itself.
+// Symbols that archives made by a newer compiler refer to, and the libraries of Debian 12 and
+// Ubuntu 22.04 lack (docs/decisions/051-newer-compiler.md). Libraries that have a symbol define it
+// themselves: where glibc has
+// __isoc23_strtol, its headers also compile strtol as a call of it, so that the definition here
+// would call itself.
 #include <cstdlib>
 #include <ios>
 

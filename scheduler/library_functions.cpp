@@ -161,11 +161,8 @@ std::string index_function(const ir::Atom& atom, const std::string& index_type) 
   const ir::SymInt& by = atom.args[1];
   if (by.is_const() && std::has_single_bit(static_cast<uint64_t>(by.value()))) return "";
   if (atom.args[0].range().lo >= 0) {
-    // NVIDIA's Vulkan compiler gets divisions of 64 bits by constants wrong where loops are
-    // unrolled.
-    const bool by_parts = index_type == "i64" && by.is_const() && by.value() < (1 << 16) &&
-                          !fits_32_bits(atom.args[0]);
-    return !by_parts ? "" : division ? "indexdiv_i64" : "indexmod_i64";
+    const bool wide = index_type == "i64" && !(fits_32_bits(atom.args[0]) && fits_32_bits(by));
+    return !wide ? "" : division ? "indexdiv_i64" : "indexmod_i64";
   }
   return (division ? "floordiv_" : "mod_") + index_type;
 }

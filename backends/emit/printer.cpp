@@ -395,8 +395,9 @@ std::string Printer::atom(const ir::AtomPtr& atom) {
                ")";
       }
       const std::string function = sched::index_function(*atom, index_type());
-      if (function.empty() && kernel_.wide_index && b.is_const() && sched::fits_32_bits(a))
-        return "(i64(i32(" + index(a) + ")" + (division ? " / " : " % ") + index_operand(b) + "))";
+      if (function.empty() && kernel_.wide_index)  // both fit
+        return "i64(i32(" + index(a) + ")" + (division ? " / " : " % ") +
+               (b.is_const() ? index_operand(b) : "i32(" + index(b) + ")") + ")";
       if (function.empty())
         return "(" + index_operand(a) + (division ? " / " : " % ") + index_operand(b) + ")";
       return "tcc_" + function + "(" + index(a) + ", " + index(b) + ")";

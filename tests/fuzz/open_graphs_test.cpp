@@ -160,7 +160,7 @@ class OpenGraph {
   void attend(const Value& of) {
     if (of.dims.size() != 3 || is_open(of.dims[2])) return add_tanh(of);
     const std::string depth = draw_depth();
-    const Dims& keys = random_.chance(50) ? of.dims : values_.front().dims;
+    const Dims keys = random_.chance(50) ? of.dims : values_.front().dims;
     if (keys.size() != 3 || keys[0] != of.dims[0]) return add_tanh(of);
     const Value k = add_input({keys[0], keys[1], of.dims[2]}),
                 v = add_input({keys[0], keys[1], depth});

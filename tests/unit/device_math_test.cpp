@@ -725,16 +725,26 @@ TEST(DeviceMath, RandomNumbersOfAnElement) {
 }
 
 }  // namespace
-TEST(DeviceMath, IndicesAreDividedByParts) {
+// Without divisions of 64 bits, which some drivers get wrong.
+TEST(DeviceMath, DividesWideNumbersByThoseOf32Bits) {
   std::mt19937_64 random(3);
-  for (int draw = 0; draw < 200000; ++draw) {
-    const auto a = static_cast<int64_t>((random() >> 1) >> (random() % 63));
-    const auto b = static_cast<int64_t>(1 + (random() % 65535) / (1u << (random() % 16)));
-    ASSERT_EQ(fused::tcc_indexdiv_i64(a, b), a / b) << a << " " << b;
-    ASSERT_EQ(fused::tcc_indexmod_i64(a, b), a % b) << a << " " << b;
+  const auto draw = [&] { return random() >> (random() % 64); };
+  for (int i = 0; i < 200000; ++i) {
+    const uint64_t a = draw(), b = std::max<uint64_t>(draw(), 1);
+    ASSERT_EQ(unfused::tcc_quotient_u64(a, b), a / b) << a << " " << b;
+    ASSERT_EQ(unfused::tcc_mod_u64(a, b), a % b) << a << " " << b;
+    const auto x = static_cast<int64_t>(a >> 1), y = static_cast<int64_t>((b >> 1) | 1);
+    ASSERT_EQ(unfused::tcc_indexdiv_i64(x, y), x / y) << x << " " << y;
+    ASSERT_EQ(unfused::tcc_indexmod_i64(x, y), x % y) << x << " " << y;
+    ASSERT_EQ(unfused::tcc_truncdiv_i64(-x, y), -x / y) << x << " " << y;
+    ASSERT_EQ(unfused::tcc_truncdiv_i64(x, -y), x / -y) << x << " " << y;
   }
-  EXPECT_EQ(fused::tcc_indexdiv_i64(INT64_MAX, 65535), INT64_MAX / 65535);
-  EXPECT_EQ(fused::tcc_indexmod_i64(INT64_MAX, 65535), INT64_MAX % 65535);
+  for (const uint64_t a : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 32, UINT64_MAX - 1, UINT64_MAX})
+    for (const uint64_t b : {uint64_t{1}, uint64_t{0xffffffff}, uint64_t{1} << 32, UINT64_MAX})
+      EXPECT_EQ(unfused::tcc_quotient_u64(a, b), a / b) << a << " " << b;
+  EXPECT_EQ(unfused::tcc_truncdiv_i64(INT64_MIN, -1), INT64_MIN);
+  EXPECT_EQ(unfused::tcc_truncdiv_i64(INT64_MIN, INT64_MIN), 1);
+  EXPECT_EQ(unfused::tcc_floordiv_i64(INT64_MIN, INT64_MAX), -2);
 }
 
 }  // namespace tcc
