@@ -64,8 +64,12 @@ void set_kernel_options(const CompileOptions& options, backends::CompileOptions&
         ir::parse_dim(text.find('=') == text.npos ? text + "=free" : text,
                       style == OptionStyle::member ? written : str("--dim ", text));
     if (dim.number) fail_input(written, ": is a number, which `dims` takes");
-    if (!inner.open_dims.emplace(dim.name, dim.range).second)
+    if (inner.equal_dims.contains(dim.name) || inner.open_dims.contains(dim.name))
       fail_input(written, ": '", dim.name, "' is given twice");
+    if (dim.expression)
+      inner.equal_dims.emplace(dim.name, *dim.expression);
+    else
+      inner.open_dims.emplace(dim.name, dim.range);
   }
   set_specialized(options.specialize, inner, style);
   inner.dtype = parse_dtype_option(options.dtype, style);

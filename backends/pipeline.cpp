@@ -194,8 +194,37 @@ std::optional<MatmulPrecision> parse_matmul_precision(std::string_view name) {
   return std::nullopt;
 }
 
-Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
-                   const CompileOptions& options) {
+ir::DimExpressions settle_dims(ir::Graph& graph, CompileOptions& options) {
+  ir::DimExpressions equal = ir::write_equal_dims(graph, options.dims, options.open_dims,
+                                                  std::exchange(options.equal_dims, {}));
+  for (const auto& [name, value] : equal)
+    for (const auto& sizes : options.specialize)
+      if (sizes.contains(name))
+        fail_input("specialize: '", name, "' is ", value, ": name sizes of its dims");
+  return equal;
+}
+
+namespace {
+
+// The graph and the options with settled dims.
+struct Settled {
+  std::optional<ir::Graph> copy;
+  CompileOptions options;
+  const ir::Graph& graph;
+
+  Settled(const ir::Graph& given, const CompileOptions& given_options)
+      : options(given_options), graph(settle(given)) {}
+  const ir::Graph& settle(const ir::Graph& given) {
+    if (options.open_dims.empty() && options.equal_dims.empty()) return given;
+    copy = given.clone();
+    for (const auto& [name, value] : settle_dims(*copy, options))
+      log_parts(LogLevel::info, LogChannel::compile, given.name, ": dim ", name, " is ", value);
+    return *copy;
+  }
+};
+
+Scheduled schedule_settled(const ir::Graph& graph, const sched::Target& target,
+                           const CompileOptions& options) {
   Scheduled result;
   result.graph = run_graph_stages(graph, target, options);
   if (!options.open_dims.empty())
@@ -218,8 +247,6 @@ Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
   return result;
 }
 
-namespace {
-
 // Variants share the memory of states: those that grow have the room of the whole.
 ir::Graph with_rooms(const ir::Graph& graph, const exec::Executable& whole) {
   ir::Graph result = graph.clone();
@@ -233,6 +260,12 @@ ir::Graph with_rooms(const ir::Graph& graph, const exec::Executable& whole) {
 }
 
 }  // namespace
+
+Scheduled schedule(const ir::Graph& graph, const sched::Target& target,
+                   const CompileOptions& options) {
+  const Settled settled(graph, options);
+  return schedule_settled(settled.graph, target, settled.options);
+}
 
 void add_variants(exec::Executable& executable, const ir::Graph& graph, const sched::Target& target,
                   const CompileOptions& options) {
@@ -252,9 +285,10 @@ void add_variants(exec::Executable& executable, const ir::Graph& graph, const sc
 exec::Executable compile(const ir::Graph& graph, const sched::Target& target,
                          const CompileOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  Scheduled scheduled = schedule(graph, target, options);
-  exec::Executable executable = build_executable(scheduled, target, options);
-  add_variants(executable, graph, target, options);
+  const Settled settled(graph, options);
+  Scheduled scheduled = schedule_settled(settled.graph, target, settled.options);
+  exec::Executable executable = build_executable(scheduled, target, settled.options);
+  add_variants(executable, settled.graph, target, settled.options);
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
   log_parts(LogLevel::info, LogChannel::compile, executable.name, ": ",
             counted(executable.kernels.size(), "kernel"), ", ",

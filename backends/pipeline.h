@@ -12,6 +12,7 @@
 
 #include "backends/compile/kernel_cache.h"
 #include "executable/executable.h"
+#include "ir/equal_dims.h"
 #include "ir/graph.h"
 #include "ir/size_range.h"
 #include "scheduler/kernel.h"
@@ -33,6 +34,7 @@ struct CompileOptions {
   // Dims that come when the program is bound: one executable for all sizes of the ranges. Their
   // values in `dims` are what estimates take.
   ir::SizeRanges open_dims;
+  ir::DimExpressions equal_dims;  // dims that are expressions of others
   // Sizes of open dims that kernels are made for beside those for all: one variant each, the ones
   // of most dims first.
   std::vector<std::map<std::string, int64_t, std::less<>>> specialize;
@@ -55,6 +57,11 @@ struct CompileOptions {
 
 // Returns the stages' names, in order; --dump-after takes them.
 std::vector<std::string_view> stage_names();
+
+// Writes options.equal_dims, and the dims that the graph takes for equal to open ones, into the
+// graph as expressions, takes them out of the options, and returns them (ir::write_equal_dims).
+// Compiling does so with its copy of both. Throws Error(bad_input).
+ir::DimExpressions settle_dims(ir::Graph& graph, CompileOptions& options);
 
 // Compiles for `target`; needs no device. Throws Error(bad_input) for mistakes in the graph, and
 // Error(device) where the target or its compiler fails.

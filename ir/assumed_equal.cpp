@@ -54,7 +54,10 @@ void assume_equal(const SymInt& a, const SymInt& b) {
 }
 
 Assumptions::Assumptions() : outer_(std::exchange(innermost_assumptions, this)) {}
-Assumptions::~Assumptions() { innermost_assumptions = outer_; }
+Assumptions::~Assumptions() {
+  innermost_assumptions = outer_;
+  if (outer_) outer_->pairs_.insert(outer_->pairs_.end(), pairs_.begin(), pairs_.end());
+}
 
 std::string Assumptions::refusal() const {
   for (const auto& [a, b] : pairs_) {

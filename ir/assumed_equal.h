@@ -1,6 +1,6 @@
 // Shape rules take symbolic dims for equal that they cannot tell apart, since numbers are bound
 // later. Dims that stay open are never looked at again: those that differ at some sizes are found
-// here.
+// here, and ir/equal_dims.h writes one of them as the other before.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ namespace tcc::ir {
 // Notes, for the Assumptions of this thread, that two dims are taken for equal.
 void assume_equal(const SymInt& a, const SymInt& b);
 
+// Gets the pairs that are noted on its thread while it lives, also those of Assumptions within it.
 class Assumptions {
  public:
   Assumptions();
@@ -25,6 +26,7 @@ class Assumptions {
   // "takes S and 8 for equal, which they are not at S = 1"; "" where none was found. Symbols
   // without a range have no numbers yet: they are taken for equal.
   std::string refusal() const;
+  const std::vector<std::pair<SymInt, SymInt>>& pairs() const { return pairs_; }
 
  private:
   friend void assume_equal(const SymInt& a, const SymInt& b);

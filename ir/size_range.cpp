@@ -1,6 +1,7 @@
 #include "ir/size_range.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -11,7 +12,8 @@ namespace tcc::ir {
 namespace {
 
 constexpr std::string_view kForms =
-    "must be NAME=NUMBER, NAME=LEAST..MOST, NAME=LEAST..MOST:MULTIPLE or NAME=free";
+    "must be NAME=NUMBER, NAME=LEAST..MOST, NAME=LEAST..MOST:MULTIPLE, NAME=free or an expression "
+    "of other dims";
 
 // A number that is not negative.
 int64_t number_of(std::string_view text, const std::string& said, std::string_view forms) {
@@ -46,6 +48,12 @@ SizeRange range_of(std::string_view text, const std::string& said) {
   if (range.least > range.most)
     fail_input(said, ": no multiple of ", range.multiple, " is between ", least, " and ", most);
   return range;
+}
+
+SymInt expression_of(std::string_view text, const std::string& said) {
+  try {
+    return parse_symint(text);
+  } catch (const Error& error) { fail_input(said, ": ", kForms, " (", error.what(), ")"); }
 }
 
 // NAME of NAME=...; `text` is what follows.
@@ -83,6 +91,8 @@ DimOption parse_dim(std::string_view text, const std::string& said) {
   dim.name = name_of(text, said, kForms);
   if (text == "free" || text.find("..") != text.npos)
     dim.range = range_of(text, said);
+  else if (std::ranges::any_of(text, [](char c) { return std::isalpha(c) || c == '_'; }))
+    dim.expression = expression_of(text, said);
   else
     dim.number = number_of(text, said, kForms);
   return dim;

@@ -31,14 +31,15 @@ struct SizeRange {
 };
 using SizeRanges = std::map<std::string, SizeRange, std::less<>>;
 
-// A dim as options give it: a number, or a range of sizes.
+// A dim as options give it: a number, an expression of other dims, or a range of sizes.
 struct DimOption {
   std::string name;
   std::optional<int64_t> number;
+  std::optional<SymInt> expression;
   SizeRange range;
 };
-// Reads NAME=NUMBER, NAME=LEAST..MOST, NAME=LEAST..MOST:MULTIPLE and NAME=free. Throws
-// Error(bad_input) that begins with `said`, as the user gave it.
+// Reads NAME=NUMBER, NAME=EXPRESSION ("total=past+1"), NAME=LEAST..MOST, NAME=LEAST..MOST:MULTIPLE
+// and NAME=free. Throws Error(bad_input) that begins with `said`, as the user gave it.
 DimOption parse_dim(std::string_view text, const std::string& said);
 // Reads NAME=NUMBER,NUMBER: sizes of a dim that kernels are made for beside the general ones.
 std::pair<std::string, std::vector<int64_t>> parse_sizes(std::string_view text,

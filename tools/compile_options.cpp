@@ -1,5 +1,7 @@
 #include "tools/compile_options.h"
 
+#include <iostream>
+
 #include "tools/program.h"
 
 namespace tcc::tools {
@@ -19,7 +21,8 @@ void add_compile_options(CLI::App& app, CompileOptions& options) {
 void add_dim_options(CLI::App& app, std::vector<std::string>& dims, CompileOptions& options) {
   app.add_option("--dim", dims,
                  "of a symbolic dim, its size (B=8), or the sizes that it may have at run time "
-                 "(S=1..2048, multiples of 8: S=8..2048:8, any: S=free); several")
+                 "(S=1..2048, multiples of 8: S=8..2048:8, any: S=free), or an expression of other "
+                 "dims (T=S+1); several")
       ->allow_extra_args(false);
   app.add_option("--specialize", options.specialize,
                  "sizes of an open dim that get kernels of their own besides (S=128,512); several")
@@ -31,7 +34,16 @@ void set_dims(const std::vector<std::string>& dims, const CompileOptions& option
   DimOptions parsed = parse_dims(dims);
   inner.dims = std::move(parsed.numbers);
   inner.open_dims = std::move(parsed.open);
+  inner.equal_dims = std::move(parsed.equal);
   set_specialized(options.specialize, inner, OptionStyle::command_line);
+}
+
+void settle_dims(const std::string& program, ir::Graph& graph, backends::CompileOptions& inner) {
+  const ir::DimExpressions given = inner.equal_dims;
+  for (const auto& [name, value] : backends::settle_dims(graph, inner))
+    if (!given.contains(name))
+      std::cerr << program << ": note: " << name << " = " << value
+                << ", which the graph takes it for\n";
 }
 
 void set_compile_options(const CompileOptions& options, backends::CompileOptions& inner) {

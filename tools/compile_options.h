@@ -12,9 +12,11 @@ namespace tcc::tools {
 void add_compile_options(CLI::App& app, CompileOptions& options);
 // --dim, which parse_dims() reads, and --specialize.
 void add_dim_options(CLI::App& app, std::vector<std::string>& dims, CompileOptions& options);
-// Sets dims, open_dims and specialize of `inner`.
+// Sets dims, open_dims, equal_dims and specialize of `inner`.
 void set_dims(const std::vector<std::string>& dims, const CompileOptions& options,
               backends::CompileOptions& inner);
+// backends::settle_dims(); a line on stderr says which dims the graph itself takes for others.
+void settle_dims(const std::string& program, ir::Graph& graph, backends::CompileOptions& inner);
 // set_kernel_options() with errors that name options of the command line.
 void set_compile_options(const CompileOptions& options, backends::CompileOptions& inner);
 

@@ -147,10 +147,13 @@ DimOptions parse_dims(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const std::string said = str("--dim ", text);
     const ir::DimOption dim = ir::parse_dim(text, said);
-    if (dims.numbers.contains(dim.name) || dims.open.contains(dim.name))
+    if (dims.numbers.contains(dim.name) || dims.open.contains(dim.name) ||
+        dims.equal.contains(dim.name))
       fail_input(said, ": given twice");
     if (dim.number)
       dims.numbers.emplace(dim.name, *dim.number);
+    else if (dim.expression)
+      dims.equal.emplace(dim.name, *dim.expression);
     else
       dims.open.emplace(dim.name, dim.range);
   }

@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "ir/equal_dims.h"
 #include "ir/graph.h"
 #include "ir/size_range.h"
 #include "runtime/device.h"
@@ -26,12 +27,13 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
 void log_as_lines(const std::string& program,
                   const std::function<void(const std::string&)>& say = {});
 
-// Values of --dim: numbers, and ranges of the dims that stay open.
+// Values of --dim: numbers, ranges of the dims that stay open, and expressions of other dims.
 struct DimOptions {
   std::map<std::string, int64_t, std::less<>> numbers;
   ir::SizeRanges open;
+  ir::DimExpressions equal;
 };
-// Parses "B=8", "S=1..2048", "S=8..2048:8" and "S=free".
+// Parses "B=8", "S=1..2048", "S=8..2048:8", "S=free" and "T=S+1".
 DimOptions parse_dims(const std::vector<std::string>& texts);
 // The same where `option` takes numbers alone; `why` says for what.
 std::map<std::string, int64_t, std::less<>> parse_numbers(const std::vector<std::string>& texts,

@@ -118,6 +118,7 @@ class ProgramRun {
         options_.graph,
         {.dims = compile_.dims, .inputs = &files, .states = parse_states(options_.inputs)});
     check_dims(compile_.dims, graph_);
+    settle_dims("tcc-run", graph_, compile_);
     const ir::Numbers numbers = sizes_of_run(files);
     say_default_dims("tcc-run", options_.graph, graph_, compile_.open_dims);
     if (options_.check == "ops" && !graph_.states.empty())

@@ -257,7 +257,8 @@ typedef struct tcc_compile_options {
   tcc_cancelled_fn cancelled; /* called between passes, kernels and weights: TCC_CANCELLED */
   void* user;                 /* the first argument of both */
   int32_t no_fuse;            /* 1: one kernel per op */
-  size_t num_open_dims; /* dims whose sizes come at run time: "S", "S=1..2048", "S=8..2048:8" */
+  size_t num_open_dims; /* dims whose sizes come at run time: "S", "S=1..2048", "S=8..2048:8"; or
+                           that are expressions of others: "T=S+1" */
   const char* const* open_dims;
   size_t num_specialize; /* sizes of open dims that get kernels of their own: "S=128,512" */
   const char* const* specialize;

@@ -148,7 +148,9 @@ struct CompileOptions {
   // Dims whose sizes come at run time, with the inputs' shapes: "S", "S=1..2048" or, for multiples
   // of 8, "S=8..2048:8". One compiled graph runs at all sizes of these ranges, which lie below
   // 2^31; what a range says makes kernels shorter. Their values in `dims` are what estimates take;
-  // by default that is the middle of a range on a logarithmic scale. compile() throws
+  // by default that is the middle of a range on a logarithmic scale. "T=S+1": the dim is an
+  // expression of others, and has no size of its own; those that the graph takes for equal to
+  // expressions of open dims are found without it. compile() throws
   // Error(bad_input), which names the op, where no kernel takes the dim.
   std::vector<std::string> open_dims{};
   // Sizes of open dims that get kernels of their own, with the sizes as constants, beside those for

@@ -26,6 +26,7 @@ TEST(SizeRange, IsRead) {
   EXPECT_EQ(range("S=free"), SizeRange());
   EXPECT_EQ(range("S=free").to_string(), "free");
   EXPECT_EQ(range("S=1..100:8").to_string(), "8..96:8");
+  EXPECT_EQ(parse_dim("S=P+2*Q", "S=P+2*Q").expression, parse_symint("P+2*Q"));
   EXPECT_EQ(parse_sizes("S=128,512", "o").second, (std::vector<int64_t>{128, 512}));
 }
 
@@ -35,7 +36,8 @@ TEST(SizeRange, WhatIsWrongIsNamed) {
   };
   refused("S", "--dim S: must be NAME=NUMBER, NAME=LEAST..MOST");
   refused("=3", "must be NAME=NUMBER");
-  refused("S=x", "must be NAME=NUMBER");
+  refused("S=x+", "must be NAME=NUMBER");
+  refused("S=x..9", "must be NAME=NUMBER");
   refused("S=1..", "must be NAME=NUMBER");
   refused("S=..9", "must be NAME=NUMBER");
   refused("S=1...9", "must be NAME=NUMBER");
