@@ -232,7 +232,7 @@ class Builder {
   static exec::SizeTable table_of(const std::vector<Lowered>& choices) {
     exec::SizeTable table;
     for (size_t i = 0; i + 1 < choices.size(); ++i)
-      table.conditions.push_back(choices[i].choice.condition);
+      table.conditions.push_back(choices[i].choice.conditions);
     return table;
   }
 
@@ -326,7 +326,7 @@ class Builder {
                   "] ", kernel.tier, " ", kernel.config,
                   lowered_[all[i].region].size() == 1
                       ? ""
-                      : " for " + to_string(all[i].lowered->choice.condition));
+                      : " for " + to_string(all[i].lowered->choice.conditions));
       executable_.kernels.push_back(std::move(kernel));
     }
   }

@@ -240,18 +240,24 @@ class Checker {
 
   void check_table(const SizeTable& table) const {
     within("a table's number of choices", table.choices(), 1, kMostChoices);
-    for (const SizeCondition& condition : table.conditions) {
-      within("a condition's number of bounds", std::ssize(condition), 1, kMostRank);
-      for (const SizeBounds& bounds : condition) {
-        known(bounds.number);
-        within("a condition's bound", bounds.most, bounds.least, INT64_MAX);
+    std::vector<const SizeCondition*> all;
+    for (const auto& any_of : table.conditions) {
+      within("a choice's number of conditions", std::ssize(any_of), 1, kMostConditions);
+      for (const SizeCondition& condition : any_of) {
+        within("a condition's number of bounds", std::ssize(condition), 1, kMostRank);
+        for (const SizeBounds& bounds : condition) {
+          known(bounds.number);
+          within("a condition's bound", bounds.most, bounds.least, INT64_MAX);
+        }
+        all.push_back(&condition);
       }
     }
-    for (size_t i = 0; i < table.conditions.size(); ++i)
+    within("a table's number of conditions", std::ssize(all), 0, kMostConditions);
+    for (size_t i = 0; i < all.size(); ++i)
       for (size_t j = 0; j < i; ++j)
-        if (may_meet(table.conditions[i], table.conditions[j]))
-          fail_input("a table's conditions '", to_string(table.conditions[j]), "' and '",
-                     to_string(table.conditions[i]), "' may hold at once");
+        if (may_meet(*all[i], *all[j]))
+          fail_input("a table's conditions '", to_string(*all[j]), "' and '", to_string(*all[i]),
+                     "' may hold at once");
   }
 
   void check_chosen(const Chosen& chosen) const {

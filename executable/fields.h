@@ -169,6 +169,14 @@ void fields(A& a, SizeBounds& x) {
 
 template <class A>
 void fields(A& a, SizeTable& x) {
+  if constexpr (A::reads) {
+    if (a.version() < 13) {  // one condition a choice
+      std::vector<SizeCondition> conditions;
+      all(a, conditions);
+      for (SizeCondition& condition : conditions) x.conditions.push_back({std::move(condition)});
+      return;
+    }
+  }
   all(a, x.conditions);
 }
 

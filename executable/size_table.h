@@ -17,19 +17,21 @@ struct SizeBounds {
   friend bool operator==(const SizeBounds&, const SizeBounds&) = default;
 };
 
-// All of these hold where a choice is taken.
+// All of these hold.
 using SizeCondition = std::vector<SizeBounds>;
 
-// Conditions of the first choices. No two of them hold at the same sizes: of each pair, one number
-// has bounds that do not meet. Where none holds, the last choice is taken.
+// The conditions of each choice but the last one: it is taken where one of them holds. No two
+// conditions hold at the same sizes: of each pair, one number has bounds that do not meet. Where
+// none holds, the last choice is taken.
 struct SizeTable {
-  std::vector<SizeCondition> conditions;
+  std::vector<std::vector<SizeCondition>> conditions;
 
   int choices() const { return static_cast<int>(conditions.size()) + 1; }
   int choice(const Sizes& sizes) const;
 };
 
-inline constexpr int kMostChoices = 8;  // of a table
+inline constexpr int kMostChoices = 8;       // of a table
+inline constexpr int kMostConditions = 128;  // of a table
 
 // A step with it runs where the table takes that choice; -1: always.
 struct Chosen {
@@ -40,7 +42,8 @@ struct Chosen {
 // Whether two conditions can hold at the same sizes, as far as their bounds tell.
 bool may_meet(const SizeCondition& a, const SizeCondition& b);
 
-// "m in 1..64, n in 8..8"; "else" for none.
-std::string to_string(const SizeCondition& condition);
+std::string to_string(const SizeCondition& condition);  // "m in 1..64, n in 8..8"
+// "m in 1..64 or m in 80..96"; "else" for none.
+std::string to_string(const std::vector<SizeCondition>& any_of);
 
 }  // namespace tcc::exec

@@ -1,5 +1,4 @@
-// Divides grids of sizes into few boxes with one choice each, so that the choices together lose
-// least.
+// Chooses which of several options serves which sizes, so that few options together lose least.
 #pragma once
 
 #include <cstddef>
@@ -16,47 +15,45 @@ struct GridBox {
   bool contains(std::span<const size_t> cell) const;
 };
 
-// A choice that is none in a cell loses this much there.
+// An option that is none in a cell loses this much there.
 inline constexpr double kNoChoice = 1e6;
 
-// A grid of `shape` cells, at first one box. `losses` has for each cell, in row-major order, what
-// each choice loses there: the logarithm of its time over the best one's. One choice at least must
-// be one in all cells.
+// A grid of `shape` cells, at first with one choice for all of them. `losses` has for each cell, in
+// row-major order, what each option loses there: the logarithm of its time over the best one's,
+// times what the cell weighs. One option at least must be one in all cells. Each cell takes the
+// choice that loses least there, so that the cells of a choice need not be neighbours.
 class SizeDivision {
  public:
   SizeDivision(std::vector<size_t> shape, std::vector<std::vector<double>> losses);
 
-  // In ascending order.
+  // Boxes that cover the grid once, in ascending order of their first cells. Several may have the
+  // same choice.
   std::vector<GridBox> boxes() const;
-  // How much the mean loss of the cells falls by the cut of a box in two that gains most; 0: there
-  // is none.
+  // How much the mean loss of the cells falls by the further choice that gains most; 0: there is
+  // none.
   double next_gain() const;
-  void cut();
+  void add();
 
  private:
-  struct Part {
-    GridBox box;
-    double loss = 0;  // of its cells, summed
+  // Some of the options, and what the cells lose with them.
+  struct Choices {
+    std::vector<size_t> options;
+    double loss = 0;
   };
-  struct Cut {
-    size_t part;
-    double gain;
-    Part low, high;
-  };
-  void choose(Part& part) const;
-  void find_cut(size_t number);
+  double loss_of(std::span<const size_t> options) const;
+  Choices swapped(Choices choices) const;
   void find_next();
+  size_t choice_of(size_t cell, std::optional<size_t> before) const;
 
   std::vector<size_t> shape_;
   std::vector<std::vector<double>> losses_;
-  std::vector<Part> parts_;
-  std::optional<Cut> next_;
+  Choices now_, next_;
 };
 
-// Cuts boxes of all divisions, each time the one that gains most, times the weight of its division:
-// no division gets more than `most_boxes`, there are at most `most_cuts`, and each gains
-// `least_gain`.
+// Adds choices to the divisions, each time the one that gains most, times the weight of its
+// division: no division gets more than `most_choices`, at most `most_added` are added, and each
+// gains `least_gain`.
 void divide_sizes(std::span<SizeDivision* const> divisions, std::span<const double> weights,
-                  size_t most_boxes, size_t most_cuts, double least_gain);
+                  size_t most_choices, size_t most_added, double least_gain);
 
 }  // namespace tcc::sched

@@ -79,6 +79,40 @@ int64_t saturated(int64_t a, int64_t b) {
   return std::min(checked_mul(a, b).value_or(ir::kUnbounded), ir::kUnbounded);
 }
 
+// -1: the candidate has no such config.
+double seconds_of(const Candidate* candidate, const Config& config) {
+  if (!candidate || !candidate->space().violation(config).empty()) return -1;
+  return candidate->estimate(config);
+}
+
+// What each option loses in a cell. A measured option is taken for the best: another one whose
+// estimate is shorter is estimated wrongly by so much at least.
+std::vector<double> losses_of(const std::vector<double>& seconds, size_t chosen, bool is_record) {
+  double best = seconds[chosen];
+  for (const double one : seconds)
+    if (!is_record && one > 0 && (best <= 0 || one < best)) best = one;
+  std::vector<double> losses;
+  for (const double one : seconds) {
+    const bool is_known = one > 0 && best > 0;
+    losses.push_back(one < 0 ? kNoChoice : is_known ? std::abs(std::log(one / best)) : 0);
+  }
+  return losses;
+}
+
+// Sizes are as likely as their logarithms: cells weigh as much as they span, one on average.
+void weigh(const std::vector<SizeCell>& cells, std::vector<std::vector<double>>& losses) {
+  const auto span = [](const SizeCell& cell) {
+    const double least = static_cast<double>(std::max<int64_t>(cell.least, 1)),
+                 most = static_cast<double>(std::max<int64_t>(cell.most, 1));
+    return std::log((most + 1) / least);
+  };
+  double all = 0;
+  for (const SizeCell& cell : cells) all += span(cell);
+  for (size_t i = 0; i < cells.size(); ++i)
+    for (double& loss : losses[i])
+      if (loss < kNoChoice) loss *= span(cells[i]) / all * static_cast<double>(cells.size());
+}
+
 // Outputs that are in place must be so in these kernels, too.
 bool keeps_places(const Candidate& candidate) {
   return std::ranges::all_of(candidate.region().in_place, [&](const auto& pair) {
@@ -108,6 +142,27 @@ std::vector<SizeCell> size_cells(ir::Interval range, int64_t usual, size_t count
     least = ends[i] + 1;
   }
   return cells;
+}
+
+std::vector<SizeCell> fine_cells(const std::vector<SizeCell>& cells, std::vector<size_t>& part_of) {
+  constexpr int64_t kLeastPart = 64, kMostParts = 8, kStep = 16;
+  std::vector<SizeCell> fine;
+  part_of.clear();
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const SizeCell& cell = cells[i];
+    const int64_t width = cell.most - cell.least + 1;
+    const bool is_far = cell.most / 4 > cell.usual;
+    const int64_t parts = is_far ? 1 : std::clamp<int64_t>(width / kLeastPart, 1, kMostParts);
+    int64_t least = cell.least;
+    for (int64_t part = 1; part <= parts; ++part) {
+      const int64_t end = cell.least - 1 + width * part / parts;
+      const int64_t most = part == parts ? cell.most : end / kStep * kStep;
+      fine.push_back({least, most, parts == 1 ? cell.usual : middle(least, most)});
+      part_of.push_back(i);
+      least = most + 1;
+    }
+  }
+  return fine;
 }
 
 RegionAtSizes::RegionAtSizes(const ir::Graph& graph, const SizeBox& box) : box_(box) {
@@ -168,56 +223,26 @@ CandidatePtr SizedChoices::match(const Region& region, const Template* by) const
   return *match;
 }
 
-// Estimates of all options in the cells.
-class SizedChoices::Losses {
- public:
-  Losses(const SizedChoices& choices, const std::vector<Cell>& cells)
-      : choices_(choices), cells_(cells) {}
-
-  // `chosen` are the options that `configs` has, by cell.
-  std::vector<std::vector<double>> of(const std::vector<SizedRegion::Option>& options,
-                                      const std::vector<Chosen>& chosen) const {
-    std::vector<std::vector<double>> losses;
-    for (size_t i = 0; i < cells_.size(); ++i) {
-      const CandidatePtr& own = cells_[i].candidate;
-      std::map<const Template*, CandidatePtr> candidates;
-      if (own) candidates[&own->kernel_template()] = own;
-      std::vector<double> seconds;
-      for (const SizedRegion::Option& option : options) {
-        auto [candidate, is_new] = candidates.try_emplace(option.by);
-        if (is_new && own) candidate->second = choices_.match(own->region(), option.by);
-        seconds.push_back(seconds_of(candidate->second.get(), option.config.config));
-      }
-      losses.push_back(losses_of(seconds, chosen[i]));
+std::vector<std::vector<double>> SizedChoices::losses(
+    const Region& region, const std::vector<SizeAxis>& axes, const std::vector<Cell>& cells,
+    const std::vector<SizedRegion::Option>& options, const std::vector<Chosen>& chosen) const {
+  std::vector<std::vector<double>> losses;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const CandidatePtr& own = cells[i].candidate;
+    std::map<const Template*, CandidatePtr> candidates;
+    if (own) candidates[&own->kernel_template()] = own;
+    std::vector<double> seconds;
+    for (const SizedRegion::Option& option : options) {
+      auto [candidate, is_new] = candidates.try_emplace(option.by);
+      if (is_new && cells[i].owner)
+        candidate->second = match(cells[i].owner->region(region), option.by);
+      seconds.push_back(seconds_of(candidate->second.get(), option.config.config));
     }
-    return losses;
+    losses.push_back(losses_of(seconds, chosen[i].option, chosen[i].tier != Tier::analytic));
   }
-
- private:
-  // -1: it has none.
-  static double seconds_of(const Candidate* candidate, const Config& config) {
-    if (!candidate || !candidate->space().violation(config).empty()) return -1;
-    return candidate->estimate(config);
-  }
-
-  // A measured option is taken for the best: another one whose estimate is shorter is estimated
-  // wrongly by so much at least.
-  static std::vector<double> losses_of(const std::vector<double>& seconds, const Chosen& chosen) {
-    const bool is_record = chosen.tier != Tier::analytic;
-    double best = seconds[chosen.option];
-    for (const double one : seconds)
-      if (!is_record && one > 0 && (best <= 0 || one < best)) best = one;
-    std::vector<double> losses;
-    for (const double one : seconds) {
-      const bool is_known = one > 0 && best > 0;
-      losses.push_back(one < 0 ? kNoChoice : is_known ? std::abs(std::log(one / best)) : 0);
-    }
-    return losses;
-  }
-
-  const SizedChoices& choices_;
-  const std::vector<Cell>& cells_;
-};
+  if (axes.size() == 1) weigh(axes.front().cells, losses);
+  return losses;
+}
 
 std::shared_ptr<const RegionAtSizes> SizedChoices::at(const SizeBox& box) const {
   SizeBox whole = symbols_;
@@ -317,7 +342,8 @@ SizeBox SizedChoices::box_of(const std::vector<SizeAxis>& axes,
 }
 
 std::vector<SizedChoices::Cell> SizedChoices::cells(const Candidate& of,
-                                                    const std::vector<SizeAxis>& axes) const {
+                                                    const std::vector<SizeAxis>& axes,
+                                                    std::span<const SizeCell> around) const {
   std::vector<std::vector<SizeCell>> all = {{}};
   for (const SizeAxis& axis : axes) {
     std::vector<std::vector<SizeCell>> more;
@@ -329,7 +355,11 @@ std::vector<SizedChoices::Cell> SizedChoices::cells(const Candidate& of,
     all = std::move(more);
   }
   std::vector<Cell> cells;
-  for (const std::vector<SizeCell>& at_sizes : all) {
+  for (std::vector<SizeCell>& at_sizes : all) {
+    if (!around.empty()) {
+      const SizeCell& whole = around[cells.size()];
+      at_sizes.front() = {whole.least, whole.most, at_sizes.front().usual};
+    }
     Cell& cell = cells.emplace_back();
     cell.box = box_of(axes, at_sizes);
     cell.owner = at(cell.box);
@@ -342,7 +372,16 @@ SizedRegion SizedChoices::look_at(const CandidatePtr& candidate, int times) cons
   SizedRegion region{candidate, candidate->default_seconds() * times, configs_.choose(*candidate)};
   region.axes = axes(candidate->region());
   if (region.axes.empty()) return region;
-  const std::vector<Cell> cells = this->cells(*candidate, region.axes);
+  // What is legal in a fine cell is what is so in the cell that it is a part of: a tile that
+  // divides the sizes of the part need not divide those of others that the kernel serves.
+  std::vector<SizeCell> around;
+  if (region.axes.size() == 1) {
+    std::vector<size_t> part_of;
+    const std::vector<SizeCell> coarse = std::exchange(region.axes.front().cells, {});
+    region.axes.front().cells = fine_cells(coarse, part_of);
+    for (const size_t part : part_of) around.push_back(coarse[part]);
+  }
+  const std::vector<Cell> cells = this->cells(*candidate, region.axes, around);
   std::vector<SizedRegion::Option>& options = region.options;
   options = {{&candidate->kernel_template(), region.config}};
   std::vector<Chosen> chosen;  // by cell
@@ -361,7 +400,8 @@ SizedRegion SizedChoices::look_at(const CandidatePtr& candidate, int times) cons
   }
   std::vector<size_t> shape;
   for (const SizeAxis& axis : region.axes) shape.push_back(axis.cells.size());
-  region.division.emplace(std::move(shape), Losses(*this, cells).of(options, chosen));
+  region.division.emplace(std::move(shape),
+                          losses(candidate->region(), region.axes, cells, options, chosen));
   return region;
 }
 
@@ -381,30 +421,62 @@ void divide_sizes(std::span<SizedRegion> regions) {
 
 std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const {
   if (!region.division) return {{{}, nullptr, region.candidate, region.config}};
-  std::vector<SizedChoice> choices;
-  std::optional<SizedChoice> usual;
-  for (const GridBox& box : region.division->boxes()) {
-    std::vector<SizeCell> sizes;
-    bool is_usual = true;
+  // The boxes of each choice, and the cells from the first to the last of them.
+  struct Hull {
+    std::vector<GridBox> boxes;
+    GridBox all;
+    bool is_usual = false;
+  };
+  std::map<size_t, Hull> hulls;
+  std::vector<size_t> order;
+  for (GridBox& box : region.division->boxes()) {
+    const auto [entry, is_new] = hulls.try_emplace(box.choice);
+    Hull& hull = entry->second;
+    if (is_new) {
+      order.push_back(box.choice);
+      hull.all = box;
+    }
+    bool has_usual = true;
     for (size_t d = 0; d < region.axes.size(); ++d) {
       const SizeAxis& axis = region.axes[d];
-      const SizeCell &low = axis.cells[box.first[d]], &high = axis.cells[box.last[d]];
-      const int64_t of_program = usual_of(axis.number);
-      const bool has_usual = low.least <= of_program && of_program <= high.most;
-      is_usual &= has_usual;
-      sizes.push_back({low.least, high.most,
-                       has_usual                     ? of_program
-                       : box.first[d] == box.last[d] ? low.usual
-                                                     : middle(low.usual, high.usual)});
+      const int64_t usual = usual_of(axis.number);
+      has_usual &= axis.cells[box.first[d]].least <= usual && usual <= axis.cells[box.last[d]].most;
+      hull.all.first[d] = std::min(hull.all.first[d], box.first[d]);
+      hull.all.last[d] = std::max(hull.all.last[d], box.last[d]);
     }
-    SizedChoice choice = in_box(region, sizes, region.options[box.choice]);
-    if (is_usual)
-      usual = std::move(choice);
-    else
-      choices.push_back(std::move(choice));
+    hull.is_usual |= has_usual;
+    hull.boxes.push_back(std::move(box));
   }
-  TCC_CHECK(usual, region.candidate->region().name(), ": usual sizes are in no box");
-  usual->condition.clear();
+  std::vector<SizedChoice> choices;
+  std::optional<SizedChoice> usual;
+  for (const size_t option : order) {
+    const Hull& hull = hulls.at(option);
+    std::vector<SizeCell> sizes;
+    for (size_t d = 0; d < region.axes.size(); ++d) {
+      const SizeAxis& axis = region.axes[d];
+      const SizeCell &low = axis.cells[hull.all.first[d]], &high = axis.cells[hull.all.last[d]];
+      sizes.push_back({low.least, high.most,
+                       hull.is_usual                           ? usual_of(axis.number)
+                       : hull.all.first[d] == hull.all.last[d] ? low.usual
+                                                               : middle(low.usual, high.usual)});
+    }
+    SizedChoice choice = in_hull(region, sizes, region.options[option]);
+    if (hull.is_usual) {
+      usual = std::move(choice);
+      continue;
+    }
+    for (const GridBox& box : hull.boxes) {
+      exec::SizeCondition& condition = choice.conditions.emplace_back();
+      for (size_t d = 0; d < region.axes.size(); ++d) {
+        const SizeAxis& axis = region.axes[d];
+        if (box.first[d] > 0 || box.last[d] + 1 < axis.cells.size())
+          condition.push_back(
+              {axis.number, axis.cells[box.first[d]].least, axis.cells[box.last[d]].most});
+      }
+    }
+    choices.push_back(std::move(choice));
+  }
+  TCC_CHECK(usual, region.candidate->region().name(), ": no choice is for usual sizes");
   choices.push_back(*std::move(usual));
   return choices;
 }
@@ -445,22 +517,22 @@ int64_t SizedChoices::usual_of(const SymInt& number) const {
 }
 
 // The kernel where each axis is within its cell: the option's, or one that is right for all sizes.
-SizedChoice SizedChoices::in_box(const SizedRegion& region, const std::vector<SizeCell>& cells,
-                                 const SizedRegion::Option& option) const {
+SizedChoice SizedChoices::in_hull(const SizedRegion& region, const std::vector<SizeCell>& hull,
+                                  const SizedRegion::Option& option) const {
   SizedChoice choice{{}, nullptr, region.candidate, region.config};
-  for (size_t d = 0; d < cells.size(); ++d) {
+  bool is_whole = true;
+  for (size_t d = 0; d < hull.size(); ++d) {
     const std::vector<SizeCell>& all = region.axes[d].cells;
-    if (cells[d].least > all.front().least || cells[d].most < all.back().most)
-      choice.condition.push_back({region.axes[d].number, cells[d].least, cells[d].most});
+    is_whole &= hull[d].least == all.front().least && hull[d].most == all.back().most;
   }
   const Config& config = option.config.config;
-  if (choice.condition.empty()) {
+  if (is_whole) {
     const Candidate& whole = *region.candidate;
     if (&whole.kernel_template() == option.by && whole.space().violation(config).empty())
       choice.config = option.config;
     return choice;
   }
-  const auto owner = at(box_of(region.axes, cells));
+  const auto owner = at(box_of(region.axes, hull));
   const CandidatePtr here =
       owner ? match(owner->region(region.candidate->region()), option.by) : nullptr;
   if (!here) return choice;

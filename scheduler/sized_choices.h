@@ -49,9 +49,14 @@ class RegionAtSizes {
   std::map<const ir::Node*, const ir::Node*> nodes_;
 };
 
-// A candidate that computes the region where the condition holds.
+// The cells with those of more than 127 sizes in up to eight parts each, with ends at multiples of
+// 16: a config's last wave of workgroups is full at one size and nearly empty at the next.
+// `part_of` gets the cell that each one is a part of.
+std::vector<SizeCell> fine_cells(const std::vector<SizeCell>& cells, std::vector<size_t>& part_of);
+
+// A candidate that computes the region where one of the conditions holds.
 struct SizedChoice {
-  exec::SizeCondition condition = {};
+  std::vector<exec::SizeCondition> conditions = {};
   std::shared_ptr<const RegionAtSizes> owner = {};  // of the candidate's graph; null: the region's
   CandidatePtr candidate;
   ConfigChoice config;
@@ -96,8 +101,8 @@ class SizedChoices {
   // somewhere. `times`: it runs so often.
   SizedRegion look_at(const CandidatePtr& candidate, int times) const;
 
-  // One kernel for each box of the region's division, at most exec::kMostChoices. The last one has
-  // no condition: it is for all other sizes, usual ones among them.
+  // One kernel for each choice of the region's division, at most exec::kMostChoices. The last one
+  // has no conditions: it is for all other sizes, usual ones among them.
   std::vector<SizedChoice> choices(const SizedRegion& region) const;
 
   // Returns the kernels that a tuner measures for a region with open dims: some of those whose
@@ -118,16 +123,23 @@ class SizedChoices {
     size_t option;
     Tier tier;
   };
-  class Losses;
+  // What each option loses in each cell; `chosen` are the options that `configs` has there.
+  std::vector<std::vector<double>> losses(const Region& region, const std::vector<SizeAxis>& axes,
+                                          const std::vector<Cell>& cells,
+                                          const std::vector<SizedRegion::Option>& options,
+                                          const std::vector<Chosen>& chosen) const;
 
   std::shared_ptr<const RegionAtSizes> at(const SizeBox& box) const;
   CandidatePtr match(const Region& region, const Template* by) const;
   std::vector<SizeAxis> axes(const Region& region) const;
   int64_t usual_of(const SymInt& number) const;
   SizeBox box_of(const std::vector<SizeAxis>& axes, const std::vector<SizeCell>& cells) const;
-  std::vector<Cell> cells(const Candidate& of, const std::vector<SizeAxis>& axes) const;
-  SizedChoice in_box(const SizedRegion& region, const std::vector<SizeCell>& cells,
-                     const SizedRegion::Option& option) const;
+  // `around`, where it is not empty, has for each cell of one axis the sizes for which what is
+  // legal there must be so.
+  std::vector<Cell> cells(const Candidate& of, const std::vector<SizeAxis>& axes,
+                          std::span<const SizeCell> around = {}) const;
+  SizedChoice in_hull(const SizedRegion& region, const std::vector<SizeCell>& hull,
+                      const SizedRegion::Option& option) const;
 
   const ir::Graph& graph_;
   const Target& target_;

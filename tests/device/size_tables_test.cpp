@@ -46,9 +46,10 @@ class SizeTablesTest : public DeviceTest {
     options.validate = true;
     exec::Executable executable = backends::compile(graph, device->target(), options);
     for (const exec::SizeTable& table : executable.tables)
-      for (const exec::SizeCondition& condition : table.conditions)
-        for (const exec::SizeBounds& bounds : condition)
-          for (const int64_t end : {bounds.least, bounds.most, bounds.most + 1}) ends.insert(end);
+      for (const auto& any_of : table.conditions)
+        for (const exec::SizeCondition& condition : any_of)
+          for (const exec::SizeBounds& bounds : condition)
+            for (const int64_t end : {bounds.least, bounds.most, bounds.most + 1}) ends.insert(end);
     tables = executable.tables.size();
     // As it comes from a file.
     std::vector<std::byte> bytes;

@@ -1,5 +1,8 @@
 #include "scheduler/size_division.h"
 
+#include <algorithm>
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "scheduler/sized_choices.h"
@@ -24,7 +27,7 @@ TEST(SizeDivision, OneChoiceIsOneBox) {
   EXPECT_EQ(boxes[0].last, std::vector<size_t>{2});
 }
 
-TEST(SizeDivision, CutsWhereItGains) {
+TEST(SizeDivision, ChoosesWhereItGains) {
   const std::vector<std::vector<double>> losses = {{0, 1}, {0, 1}, {1, 0}, {1, 0}, {1, 0}};
   const auto boxes = divide_sizes({5}, losses, 8, 0.01);
   ASSERT_EQ(boxes.size(), 2u);
@@ -52,7 +55,9 @@ TEST(SizeDivision, BoxesCoverAGridOnce) {
   }
   for (size_t most = 1; most <= 8; ++most) {
     const auto boxes = divide_sizes({6, 7}, losses, most, 0.001);
-    EXPECT_LE(boxes.size(), most);
+    std::set<size_t> choices;
+    for (const GridBox& box : boxes) choices.insert(box.choice);
+    EXPECT_EQ(choices.size(), std::min<size_t>(most, 4));
     for (size_t a = 0; a < 6; ++a)
       for (size_t b = 0; b < 7; ++b) {
         const std::vector<size_t> cell = {a, b};
@@ -64,8 +69,28 @@ TEST(SizeDivision, BoxesCoverAGridOnce) {
   EXPECT_GT(divide_sizes({6, 7}, losses, 8, 0.001).size(), 3u);
 }
 
-// Cuts go to the division whose gain weighs most.
-TEST(SizeDivision, DivisionsShareCuts) {
+// Each cell takes the choice that loses least there, and keeps that of the cell before for as good.
+TEST(SizeDivision, ChoicesComeAgain) {
+  const std::vector<std::vector<double>> losses = {{0, 1}, {1, 0}, {0, 1}, {0.001, 0}, {1, 0}};
+  const auto boxes = divide_sizes({5}, losses, 8, 0.01);
+  ASSERT_EQ(boxes.size(), 4u);
+  EXPECT_EQ(boxes[0].choice, 0u);
+  EXPECT_EQ(boxes[1].choice, 1u);
+  EXPECT_EQ(boxes[2].choice, 0u);
+  EXPECT_EQ(boxes[2].first[0], 2u);
+  EXPECT_EQ(boxes[2].last[0], 3u);
+  EXPECT_EQ(boxes[3].choice, 1u);
+}
+
+// The best single choice is none of the best two.
+TEST(SizeDivision, ExchangesChoices) {
+  const std::vector<std::vector<double>> losses = {
+      {0, 1, 0.4}, {0, 1, 0.4}, {1, 0, 0.4}, {1, 0, 0.4}};
+  for (const GridBox& box : divide_sizes({4}, losses, 2, 0.01)) EXPECT_LT(box.choice, 2u);
+}
+
+// Further choices go to the division whose gain weighs most.
+TEST(SizeDivision, DivisionsShareChoices) {
   const std::vector<std::vector<double>> losses = {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}};
   SizeDivision a({3}, losses), b({3}, losses);
   SizeDivision* const both[] = {&a, &b};

@@ -15,7 +15,7 @@ namespace {
 Executable with_table() {
   const SymInt n = SymInt::symbol("n");
   Executable e = sample(n);
-  e.tables = {{{{{n, 0, 8}}, {{n, 9, 64}, {n * 2, 0, 200}}}}};
+  e.tables = {{{{{{n, 0, 8}}}, {{{n, 9, 64}, {n * 2, 0, 200}}}}}};
   const auto launch = std::get<KernelLaunch>(e.steps[0]);
   e.steps.erase(e.steps.begin());
   for (const int choice : {2, 1, 0}) {
@@ -61,6 +61,21 @@ TEST(SizeTables, ChooseSteps) {
   EXPECT_EQ(usual_launches(e)[0]->chosen.choice, 2);
 }
 
+TEST(SizeTables, AChoiceMayHaveSeveralConditions) {
+  Executable e = with_table();
+  const SymInt n = SymInt::symbol("n");
+  e.tables[0].conditions[0].push_back({{n, 70, 80}});
+  EXPECT_NO_THROW(check(e));
+  const auto choice = [&](int64_t size) { return choices(e, {{{"n", size}}}).at(0); };
+  EXPECT_EQ(choice(69), 2);
+  EXPECT_EQ(choice(70), 0);
+  EXPECT_EQ(choice(80), 0);
+  EXPECT_EQ(choice(81), 2);
+  EXPECT_EQ(to_string(e.tables[0].conditions[0]), "n in 0..8 or n in 70..80");
+  const Executable back = read(written(e));
+  EXPECT_EQ(back.tables[0].conditions, e.tables[0].conditions);
+}
+
 // Steps that do not run need not fit the sizes.
 TEST(SizeTables, StepsThatDoNotRunAreNotChecked) {
   Executable e = with_table();
@@ -91,20 +106,29 @@ TEST(SizeTables, AreCheckedBeforeTheyAreUsed) {
   refused([](auto& e) { std::get<KernelLaunch>(e.steps[0]).chosen.choice = 3; },
           "a step's choice is 3");
   refused([](auto& e) { std::get<Fill>(e.steps[4]).chosen.choice = -1; }, "a step's choice is -1");
-  refused([](auto& e) { e.tables[0].conditions[0].clear(); },
+  refused([](auto& e) { e.tables[0].conditions[0][0].clear(); },
           "a condition's number of bounds is 0");
-  refused([](auto& e) { e.tables[0].conditions[0][0].least = 9; }, "a condition's bound is 8");
-  refused([](auto& e) { e.tables[0].conditions[1][0].least = 8; },
+  refused([](auto& e) { e.tables[0].conditions[0][0][0].least = 9; }, "a condition's bound is 8");
+  refused([](auto& e) { e.tables[0].conditions[1][0][0].least = 8; },
           "a table's conditions 'n in 0..8' and 'n in 8..64, n*2 in 0..200' may hold at once");
-  refused([&](auto& e) { e.tables[0].conditions[0][0].number = n * 3; }, "may hold at once");
-  refused([](auto& e) { e.tables[0].conditions[0][0].number = SymInt::symbol("m"); },
+  refused([&](auto& e) { e.tables[0].conditions[0][0][0].number = n * 3; }, "may hold at once");
+  refused([](auto& e) { e.tables[0].conditions[0][0][0].number = SymInt::symbol("m"); },
           "no symbol 'm'");
   refused(
       [&](auto& e) {
         e.tables[0].conditions.clear();
-        for (int i = 0; i < kMostChoices; ++i) e.tables[0].conditions.push_back({{n, i, i}});
+        for (int i = 0; i < kMostChoices; ++i) e.tables[0].conditions.push_back({{{n, i, i}}});
       },
       "a table's number of choices is 9");
+  refused([](auto& e) { e.tables[0].conditions[1].clear(); },
+          "a choice's number of conditions is 0");
+  refused(
+      [&](auto& e) {
+        for (int i = 0; i < kMostConditions; ++i)
+          e.tables[0].conditions[0].push_back({{n, 100 + i, 100 + i}});
+      },
+      "a choice's number of conditions is 129");
+  refused([&](auto& e) { e.tables[0].conditions[0].push_back({{n, 64, 70}}); }, "may hold at once");
   refused([](auto& e) { e.tables.clear(); }, "a step's table is 0, outside [-1, -1]");
 }
 
@@ -112,8 +136,8 @@ TEST(SizeTables, AreCheckedBeforeTheyAreUsed) {
 TEST(SizeTables, NumbersMayOverflow) {
   Executable e = with_table();
   const SymInt n = SymInt::symbol("n");
-  e.tables[0].conditions[0][0].number = n * n * n * n;
-  e.tables[0].conditions[1] = {{n * n * n * n, 9, 10}};
+  e.tables[0].conditions[0][0][0].number = n * n * n * n;
+  e.tables[0].conditions[1] = {{{n * n * n * n, 9, 10}}};
   EXPECT_ERROR_KIND(choices(e, {{{"n", int64_t{1} << 30}}}), ErrorKind::bad_input, "");
 }
 
@@ -147,7 +171,21 @@ TEST(SizeTables, AreReadOrRefusedWhereAByteChanged) {
   EXPECT_GT(read_well, 100);
 }
 
-// A file of the format before has no tables.
+// Format 12 has one condition a choice.
+TEST(SizeTables, AreReadFromFormat12) {
+  const SymInt n = SymInt::symbol("n");
+  std::vector<SizeCondition> conditions = {{{n, 0, 8}}, {{n, 9, 64}, {n * 2, 0, 200}}};
+  Writer writer;
+  field(writer, conditions);
+  const std::vector<uint8_t> bytes = writer.take();
+  SizeTable read;
+  Reader older(bytes, "file", 12);
+  field(older, read);
+  EXPECT_NO_THROW(older.end());
+  EXPECT_EQ(read.conditions, with_table().tables[0].conditions);
+}
+
+// A file of format 11 has no tables.
 TEST(SizeTables, AreNoneInAnOlderFormat) {
   Writer writer;
   KernelLaunch launch = std::get<KernelLaunch>(with_table().steps[0]);

@@ -85,7 +85,7 @@ void print_tables(const backends::Scheduled& graph, const autotune::RecordStore&
     std::cout << region.candidate->region().name() << " "
               << autotune::operands_text(region.candidate->region()) << "\n";
     for (const sched::SizedChoice& choice : choices.choices(region))
-      std::cout << "  " << to_string(choice.condition) << ": ["
+      std::cout << "  " << to_string(choice.conditions) << ": ["
                 << choice.candidate->kernel_template().name() << "] "
                 << sched::name(choice.config.tier) << ": " << choice.config.config.to_string()
                 << "\n";

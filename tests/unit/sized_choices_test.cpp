@@ -1,0 +1,110 @@
+// What programs of open sizes lose against those of each size, by the cost models.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "backends/pipeline.h"
+#include "executable/executable.h"
+#include "frontend/graph_file.h"
+#include "scheduler/sized_choices.h"
+#include "scheduler/template.h"
+#include "support/error.h"
+
+namespace tcc::sched {
+namespace {
+
+Config parsed(const std::string& text) {
+  Config config;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const size_t equal = word.find('=');
+    config.set(word.substr(0, equal), std::stoll(word.substr(equal + 1)));
+  }
+  return config;
+}
+
+// The time of the best kernel for each size over that of the kernel which the open program takes.
+struct Ratios {
+  double mean = 1, worst = 1;  // the geometric mean
+};
+
+Ratios ratios(int64_t k, int64_t n, int64_t most) {
+  const ir::Graph graph = parse_yaml_graph(
+      str("tcc: 1\nname: linear\ndims: {M: 64}\n"
+          "inputs: {x: {dtype: bf16, shape: [M, ",
+          k, "]}}\nweights: {w: {dtype: bf16, shape: [", n, ", ", k,
+          "], init: {normal: 0.1}}}\nnodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n"),
+      "linear.yaml", ".");
+  const Target target = target_by_name("cuda:sm_90a");
+  backends::CompileOptions options;
+  options.binaries = false;
+  options.open_dims["M"] = {1, most, 1};
+  const exec::Executable open = backends::compile(graph, target, options);
+  EXPECT_EQ(open.tables.size(), 1u);
+  double sum = 0, largest = 0;
+  int count = 0;
+  for (double at = 1; at <= static_cast<double>(most); at = std::max(at + 1, at * 1.07)) {
+    const auto m = static_cast<int64_t>(at);
+    backends::CompileOptions of_size;
+    of_size.dims["M"] = m;
+    const backends::Scheduled scheduled = backends::schedule(graph, target, of_size);
+    const Candidate& best = scheduled.regions.at(0).candidate();
+    const int choice = open.tables.at(0).choice({{{"M", m}}});
+    const exec::KernelBinary* taken = nullptr;
+    for (const exec::KernelLaunch* launch : exec::launches(open))
+      if (launch->chosen.choice == choice)
+        taken = &open.kernels.at(static_cast<size_t>(launch->kernel));
+    double seconds = 0;
+    for (const Template* one : templates()) {
+      if (one->name() != taken->template_name) continue;
+      const Match match = one->match(best.region(), target);
+      if (match) seconds = (*match)->estimate(parsed(taken->config));
+    }
+    const double fastest = best.estimate(best.default_config());
+    if (seconds <= 0 || fastest <= 0) continue;
+    sum += std::log(fastest / seconds);
+    largest = std::max(largest, seconds / fastest);
+    ++count;
+  }
+  EXPECT_GT(count, 20);
+  return {std::exp(sum / count), 1 / largest};
+}
+
+// Last waves of workgroups make the best tile another one every few rows: each size takes the best
+// of the program's kernels.
+TEST(SizedChoices, LoseLittleAtAnySize) {
+  for (const auto& [k, n] : {std::pair{4096, 4096}, {3072, 768}, {768, 3072}, {1024, 2816}}) {
+    const Ratios found = ratios(k, n, 4096);
+    EXPECT_GT(found.mean, 0.88) << k << " x " << n;
+    EXPECT_GT(found.worst, 0.5) << k << " x " << n;
+  }
+}
+
+TEST(SizedChoices, FineCellsArePartsOfCells) {
+  std::vector<size_t> part_of;
+  const std::vector<SizeCell> cells = {
+      {1, 1, 1}, {2, 100, 14}, {101, 1536, 400}, {1537, 99999, 3000}};
+  const std::vector<SizeCell> fine = fine_cells(cells, part_of);
+  ASSERT_EQ(fine.size(), part_of.size());
+  EXPECT_EQ(std::ranges::count(part_of, 0u), 1);
+  EXPECT_EQ(std::ranges::count(part_of, 1u), 1) << "too few sizes";
+  EXPECT_EQ(std::ranges::count(part_of, 2u), 8);
+  EXPECT_EQ(std::ranges::count(part_of, 3u), 1) << "sizes far from the usual one are one cell";
+  int64_t next = 1;
+  for (size_t i = 0; i < fine.size(); ++i) {
+    EXPECT_EQ(fine[i].least, next);
+    EXPECT_LE(fine[i].least, fine[i].usual);
+    EXPECT_LE(fine[i].usual, fine[i].most);
+    if (part_of[i] == 2) { EXPECT_EQ(fine[i].most % 16, 0); }
+    next = fine[i].most + 1;
+  }
+  EXPECT_EQ(next, 100000);
+}
+
+}  // namespace
+}  // namespace tcc::sched
