@@ -1,6 +1,9 @@
 // Conformance: packages that are written, opened on a device and run.
 #include "runtime/package.h"
 
+#include <map>
+#include <set>
+
 #include "backends/compile/process.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
@@ -93,30 +96,70 @@ TEST_P(PackageTest, SaysWhyNothingRuns) {
   EXPECT_ERROR_KIND(choose_part(written({damaged}), *device), ErrorKind::device, "");
 }
 
+// y[i, j] = 2 x[i, j] + w[j], with w = 1, 2, 3, 4.
+void expect_affine(Context& context) {
+  Tensor x(DType::f32, {2, 4});
+  for (int64_t i = 0; i < x.numel(); ++i) x.set(i, static_cast<double>(i));
+  const Tensor y = context.run({&x, 1}).at(0);
+  ASSERT_EQ(y.shape(), (std::vector<int64_t>{2, 4}));
+  for (int64_t i = 0; i < y.numel(); ++i)
+    EXPECT_EQ(y.get(i), static_cast<double>(2 * i + i % 4 + 1)) << i;
+}
+
+// Run r gives one more row, of the sums of the columns of its x, times w. All sums are exact.
+void expect_sums(Context& context) {
+  std::set<std::vector<int>> kernels;
+  std::vector<double> expected;
+  for (const int64_t rows : {1, 2, 3, 5, 16, 17, 31, 33, 63, 64}) {
+    Tensor x(DType::f32, {rows, 4});
+    std::vector<double> sums(4);
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      const auto value = static_cast<double>((7 * i + rows) % 11 - 4);
+      x.set(i, value);
+      sums[static_cast<size_t>(i % 4)] += value;
+    }
+    for (size_t j = 0; j < 4; ++j) expected.push_back(sums[j] * static_cast<double>(j + 1));
+    const Tensor y = context.run({&x, 1}).at(0);
+    ASSERT_EQ(y.shape(), (std::vector<int64_t>{std::ssize(expected) / 4, 4}));
+    for (int64_t i = 0; i < y.numel(); ++i)
+      EXPECT_EQ(y.get(i), expected[static_cast<size_t>(i)]) << rows << " rows, at " << i;
+    kernels.emplace(context.choices().begin(), context.choices().end());
+  }
+  EXPECT_GT(kernels.size(), 1u) << "the sizes choose from several kernels";
+  // A state of three rows goes on from there.
+  Tensor past(DType::f32, {3, 4});
+  for (int64_t i = 0; i < past.numel(); ++i) past.set(i, static_cast<double>(100 + i));
+  context.set_state(0, past);
+  const Tensor zeros(DType::f32, {9, 4});
+  const Tensor y = context.run({&zeros, 1}).at(0);
+  ASSERT_EQ(y.shape(), (std::vector<int64_t>{4, 4}));
+  for (int64_t i = 0; i < y.numel(); ++i) EXPECT_EQ(y.get(i), i < 12 ? 100.0 + i : 0.0) << i;
+}
+
 // Packages of every version that was released stay readable (docs/packages.md): tests/data/packages
-// has one of each.
+// has them.
 TEST_P(PackageTest, PackagesOfEveryVersionRun) {
-  int found = 0;
+  const std::map<std::string, void (*)(Context&), std::less<>> checks = {
+      {"affine-1", expect_affine}, {"sums-12", expect_sums}};
+  std::set<std::string> found;
   for (const auto& entry :
        std::filesystem::directory_iterator(testing::source_dir() / "tests/data/packages")) {
     if (entry.path().extension() != exec::kPackageExtension) continue;
-    ++found;
+    const std::string name = entry.path().stem().string();
+    SCOPED_TRACE(name);
+    found.insert(name);
+    ASSERT_TRUE(checks.contains(name)) << "nothing here says what it computes";
     const exec::Package package = exec::Package::load(entry.path());
-    EXPECT_EQ(package.name(), "affine");
+    EXPECT_EQ(package.name(), name.substr(0, name.rfind('-')));
     EXPECT_NO_THROW(package.verify());
     for (size_t i = 0; i < package.parts().size(); ++i) EXPECT_NO_THROW(package.executable(i));
     // It has parts for every Vulkan device and for CUDA's from 8.0 on.
     if (!runs_kernels()) continue;
     Context context(
         std::make_shared<const Program>(device, choose_part(package, *device).executable));
-    Tensor x(DType::f32, {2, 4});
-    for (int64_t i = 0; i < x.numel(); ++i) x.set(i, static_cast<double>(i));
-    const Tensor y = context.run({&x, 1}).at(0);
-    ASSERT_EQ(y.shape(), (std::vector<int64_t>{2, 4}));
-    for (int64_t i = 0; i < y.numel(); ++i)
-      EXPECT_EQ(y.get(i), static_cast<double>(2 * i + i % 4 + 1)) << i;
+    checks.at(name)(context);
   }
-  EXPECT_GE(found, 1);
+  EXPECT_EQ(found.size(), checks.size());
 }
 
 }  // namespace
