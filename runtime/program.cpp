@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "ir/tensor_rows.h"
 #include "runtime/binding.h"
 #include "support/bytes_text.h"
 #include "support/error.h"
@@ -574,24 +575,6 @@ std::vector<int64_t> Context::state_shape(size_t i) const {
   return shape;
 }
 
-namespace {
-
-// Copies the elements that two row-major tensors have in common, which differ in the size of one
-// axis.
-void copy_common(const Tensor& from, Tensor& to, int axis) {
-  const auto at = static_cast<size_t>(axis);
-  int64_t outer = 1, inner = size_bytes(from.dtype());
-  for (size_t d = 0; d < at; ++d) outer *= from.shape()[d];
-  for (size_t d = at + 1; d < from.shape().size(); ++d) inner *= from.shape()[d];
-  const int64_t a = from.shape()[at] * inner, b = to.shape()[at] * inner;
-  const auto* source = static_cast<const std::byte*>(from.data());
-  auto* target = static_cast<std::byte*>(to.data());
-  if (std::min(a, b) == 0) return;
-  for (int64_t i = 0; i < outer; ++i) std::copy_n(source + i * a, std::min(a, b), target + i * b);
-}
-
-}  // namespace
-
 Tensor Context::state(size_t i) {
   const BufferInfo& buffer = state_buffer(i);
   stream_->synchronize();
@@ -602,7 +585,7 @@ Tensor Context::state(size_t i) {
   const exec::StateInfo& info = program_->executable().states[i];
   if (!info.grows()) return whole;
   Tensor value(buffer.dtype, state_shape(i));
-  copy_common(whole, value, info.axis);
+  copy_rows(whole, value, info.axis);
   return value;
 }
 
@@ -629,7 +612,7 @@ void Context::set_state(size_t i, const Tensor& value) {
   Tensor whole;
   if (info.grows()) {
     whole = Tensor(buffer.dtype, states_[i].shape);
-    copy_common(value, whole, info.axis);
+    copy_rows(value, whole, info.axis);
   }
   const Tensor& stored = info.grows() ? whole : value;
   stream_->synchronize();

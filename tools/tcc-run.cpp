@@ -15,11 +15,11 @@
 #include "backends/pipeline.h"
 #include "executable/package.h"
 #include "frontend/graph_file.h"
+#include "frontend/safetensors.h"
 #include "frontend/state_file.h"
 #include "frontend/yaml/graph_writer.h"
 #include "ir/append.h"
-#include "ir/passes/convert_precision.h"
-#include "ir/passes/unroll_runs.h"
+#include "ir/passes/single_run.h"
 #include "ir/reference/check.h"
 #include "ir/reference/interpreter.h"
 #include "ir/sizes.h"
@@ -32,6 +32,7 @@
 #include "tools/bench_report.h"
 #include "tools/compile_options.h"
 #include "tools/dumps.h"
+#include "tools/graph_runs.h"
 #include "tools/help.h"
 #include "tools/long_work.h"
 #include "tools/open_device.h"
@@ -75,10 +76,9 @@ class ProgramRun {
       interpret();
     else
       execute();
-    if (!options_.outputs.empty()) save_outputs(bound_, outputs_, options_.outputs);
+    if (!options_.outputs.empty()) save_outputs(bound(), outputs_, options_.outputs);
     if (!options_.states.save.empty())
       tcc::save_states(options_.states.save, state_types(), [&](size_t k) { return states_[k]; });
-    if (!options_.check.empty()) check();
     report();
     return passed_ ? 0 : static_cast<int>(ErrorKind::check_failed);
   }
@@ -112,7 +112,7 @@ class ProgramRun {
 
   void load() {
     set_compile_options(options_.compile, compile_);
-    const InputFiles files(options_.inputs);
+    const InputFiles& files = files_.emplace(options_.inputs);
     set_dims(options_.dims, options_.compile, compile_);
     graph_ = load_graph(
         options_.graph,
@@ -126,30 +126,19 @@ class ProgramRun {
                  " has states, which kernels write while others run; --check compares them");
     check_outputs_path(options_.outputs, graph_.outputs.size());
     check_has_states(options_.states, options_.graph, !graph_.states.empty());
-    bound_ = graph_.bind(numbers);
-    if (compile_.dtype) bound_ = ir::convert_precision(bound_, *compile_.dtype);
-    inputs_ = load_inputs(bound_, files, options_.seed);
-    say_drawn_inputs("tcc-run", bound_, files);
-    load_first_states();
+    runs_.emplace(graph_, numbers, compile_);
+    if (!options_.states.load.empty()) runs_->load_states(options_.states.load);
+    inputs_ = load_inputs(bound(), files, options_.seed);
+    say_drawn_inputs("tcc-run", bound(), files);
   }
+
+  const ir::Graph& bound() const { return runs_->bound(); }
 
   std::vector<NamedType> state_types() const {
     std::vector<NamedType> types;
-    for (size_t i = 0; i < bound_.states.size(); ++i) {
-      const ir::Value& state = *bound_.states[i];
-      const bool has_run = i < states_.size();  // it may have grown
-      types.push_back(
-          {state.name, {state.dtype(), has_run ? states_[i].shape() : ir::const_shape(state)}});
-    }
+    for (size_t i = 0; i < states_.size(); ++i)
+      types.push_back({bound().states[i]->name, {states_[i].dtype(), states_[i].shape()}});
     return types;
-  }
-
-  // The first values for the reference too.
-  void load_first_states() {
-    if (options_.states.load.empty() || grows_) return;
-    tcc::load_states(options_.states.load, state_types(), [&](size_t k, const Tensor& value) {
-      bound_.states[k]->data = ir::make_constant(std::make_shared<const Tensor>(value));
-    });
   }
 
   // The dims of the run: open ones have the sizes of --at and of given inputs, or else those that
@@ -174,8 +163,7 @@ class ProgramRun {
       else if (open == compile_.open_dims.end())
         known[name] = {usual, str("the graph's default (--dim ", name, "=N gives another)")};
       else if (grown)
-        known[name] = {range.least, str("the first length of state '", grown->name, "'")};
-      if (grown && open != compile_.open_dims.end()) take_growing(*grown);
+        known[name] = first_length(*grown, range);
       dims.push_back({name, name, 1, range});
     }
     if (!files.is_empty()) check_open_dims_stay();
@@ -195,16 +183,20 @@ class ProgramRun {
     return numbers;
   }
 
-  // The reference knows one length of a state that grows, the first one.
-  void take_growing(const ir::Value& state) {
-    grows_ = true;
-    if (options_.runs == 1 && options_.states.load.empty()) return;
-    const bool interprets = options_.device == "reference";
-    if (interprets || !options_.check.empty())
-      fail_input(options_.runs > 1 ? "--runs" : "--load-states", ": state '", state.name,
-                 "' grows from run to run, and ",
-                 interprets ? "the reference runs" : "--check compares",
-                 " at its first length alone");
+  // How long a state that grows is when the first run begins.
+  RunSize first_length(const ir::Value& state, const ir::SizeRange& range) const {
+    const RunSize least = {range.least, str("the first length of state '", state.name, "'")};
+    const std::string& path = options_.states.load;
+    if (path.empty()) return least;
+    const SafetensorsFile file(path);
+    for (const auto& node : graph_.nodes()) {
+      if (!ir::appends(*node) || node->stored_in() != &state || !file.contains(state.name))
+        continue;
+      const std::vector<int64_t> shape = file.info(state.name).shape;
+      const auto axis = static_cast<size_t>(ir::append_of(*node).dim);
+      if (axis < shape.size() && range.why_not(shape[axis]).empty()) return {shape[axis], path};
+    }
+    return least;  // load_states() says what is wrong with the file
   }
 
   // An ONNX graph is read with the shapes of given inputs: a dim that one of them tells is a
@@ -235,26 +227,34 @@ class ProgramRun {
                 << "=N gives another size)\n";
   }
 
-  void interpret() {
-    std::vector<ir::RefTensor> given;
-    for (const Tensor& tensor : inputs_) given.push_back(ir::to_ref(tensor));
-    auto start = std::chrono::steady_clock::now();
-    ir::RefStates states;
-    ir::InterpretOptions options;
-    options.states = &states;
-    std::vector<ir::RefTensor> outputs;
-    for (int run = 0; run < options_.runs; ++run)
-      outputs = ir::interpret(bound_, given, ir::RefMode::stepwise, options);
-    for (const ir::RefTensor& output : outputs) outputs_.push_back(ir::to_tensor(output));
-    run_seconds_ = seconds_since(start);
-    for (const ir::Value* state : bound_.states) {
-      const auto found = states.find(state);
-      states_.push_back(found == states.end() ? first_value(*state) : ir::to_tensor(found->second));
+  // Runs as often as asked, by `once`, which sets outputs_ and, where it is told that they are
+  // needed, states_. With --check it ends with the first run that is not as in the reference.
+  template <class Once>
+  void run_all(const Once& once) {
+    for (num_runs_ = 1;; ++num_runs_) {
+      const bool is_last = num_runs_ == options_.runs;
+      once(is_last || !options_.check.empty());
+      if (!options_.check.empty()) check_run();
+      if (is_last || !passed_) return;
+      runs_->end(states_);
+      runs_->begin();
+      if (runs_->grows()) inputs_ = load_inputs(bound(), *files_, options_.seed);
     }
   }
 
-  static Tensor first_value(const ir::Value& state) {
-    return state.data ? *state.data->load() : Tensor(state.dtype(), ir::const_shape(state));
+  void interpret() {
+    run_all([&](bool) {
+      std::vector<ir::RefTensor> given;
+      for (const Tensor& tensor : inputs_) given.push_back(ir::to_ref(tensor));
+      const auto start = std::chrono::steady_clock::now();
+      const std::vector<ir::RefTensor> results =
+          ir::interpret(ir::single_run(bound(), runs_->states()), given, ir::RefMode::stepwise);
+      if (num_runs_ == 1) run_seconds_ = seconds_since(start);
+      outputs_.clear();
+      states_.clear();
+      for (size_t i = 0; i < results.size(); ++i)
+        (i < bound().outputs.size() ? outputs_ : states_).push_back(ir::to_tensor(results[i]));
+    });
   }
 
   void execute() {
@@ -284,25 +284,17 @@ class ProgramRun {
     runtime::Context context(program, nullptr, open_sizes_);
     ran_ = &context.program_at_hand();
     arena_bytes_ = context.arena_bytes();
-    if (!options_.states.load.empty()) set_states(context);
-    start = std::chrono::steady_clock::now();
-    outputs_ = context.run(inputs_);
-    run_seconds_ = seconds_since(start);
-    for (int run = 1; run < options_.runs; ++run) outputs_ = context.run(inputs_);
-    for (size_t i = 0; i < bound_.states.size(); ++i) states_.push_back(context.state(i));
+    if (!options_.states.load.empty())
+      for (size_t i = 0; i < runs_->states().size(); ++i) context.set_state(i, runs_->states()[i]);
+    run_all([&](bool needs_states) {
+      const auto begin = std::chrono::steady_clock::now();
+      outputs_ = context.run(inputs_);
+      if (num_runs_ == 1) run_seconds_ = seconds_since(begin);
+      states_.clear();
+      for (size_t i = 0; needs_states && i < bound().states.size(); ++i)
+        states_.push_back(context.state(i));
+    });
     if (options_.bench > 0) bench_ = measure(context, ran_->executable(), options_.bench);
-  }
-
-  void set_states(runtime::Context& context) const {
-    if (grows_)
-      return tcc::load_states(
-          options_.states.load, state_types(),
-          [&](size_t k, const TensorInfo& info) {
-            return context.fits_state(k, info.dtype, info.shape);
-          },
-          [&](size_t k, const Tensor& value) { context.set_state(k, value); });
-    for (size_t i = 0; i < bound_.states.size(); ++i)
-      context.set_state(i, first_value(*bound_.states[i]));
   }
 
   void dump_stages() {
@@ -321,19 +313,19 @@ class ProgramRun {
     }
   }
 
-  void check() {
+  // Compares what the run at hand left with what the reference makes of the states before it.
+  void check_run() {
     const bool tf32 = compile_.matmul_precision != backends::MatmulPrecision::highest;
-    if (options_.check == "ops") {
+    if (options_.check == "ops" && num_runs_ == 1) {
       LongWork work("tcc-run: checking every kernel");
       ops_ = check_ops(scheduled_, program_, inputs_, tf32, [&](double share) { work.at(share); });
       passed_ &= ops_->differ == 0;
     }
     LongWork work("tcc-run: checking with the reference");
-    const ir::Graph all_runs = ir::unroll_runs(bound_, options_.runs);
     std::vector<Tensor> results = outputs_;
     results.insert(results.end(), states_.begin(), states_.end());
     comparisons_ =
-        ir::check_outputs(all_runs, inputs_, results,
+        ir::check_outputs(ir::single_run(bound(), runs_->states()), inputs_, results,
                           {.tf32 = tf32, .progress = [&](double share) { work.at(share); }});
     for (const ir::Comparison& c : comparisons_) passed_ &= c.pass;
   }
@@ -343,6 +335,9 @@ class ProgramRun {
       std::cout << json() << "\n";
       return;
     }
+    if (options_.runs > 1 && !passed_)
+      std::cout << "run " << num_runs_ << " of " << options_.runs
+                << " is not as in the reference:\n";
     for (size_t i = 0; i < num_results(); ++i) {
       std::cout << (i < outputs_.size() ? "" : "state ") << result_name(i) << ": "
                 << ir::to_string(result_type(i));
@@ -376,7 +371,8 @@ class ProgramRun {
     return i < outputs_.size() ? outputs_[i] : states_[i - outputs_.size()];
   }
   const std::string& result_name(size_t i) const {
-    return i < outputs_.size() ? bound_.output_names[i] : bound_.states[i - outputs_.size()]->name;
+    return i < outputs_.size() ? bound().output_names[i]
+                               : bound().states[i - outputs_.size()]->name;
   }
   ir::Type result_type(size_t i) const {
     const std::vector<int64_t>& shape = result(i).shape();
@@ -395,7 +391,7 @@ class ProgramRun {
 
   void add_options(JsonWriter& json) const {
     json.key("dims").begin_object();
-    for (const auto& [name, extent] : bound_.dims) json.member(name, extent);
+    for (const auto& [name, extent] : bound().dims) json.member(name, extent);
     json.end_object().key("options").begin_object();
     json.key("dtype");
     if (options_.compile.dtype.empty())
@@ -456,7 +452,7 @@ class ProgramRun {
     for (size_t i = 0; i < outputs_.size(); ++i) add_result(json, i);
     json.end_array();
     if (!states_.empty()) {
-      json.member("runs", options_.runs).key("states").begin_array();
+      json.member("runs", num_runs_).key("states").begin_array();
       for (size_t i = outputs_.size(); i < num_results(); ++i) add_result(json, i);
       json.end_array();
     }
@@ -467,16 +463,18 @@ class ProgramRun {
   }
 
   const RunProgramOptions& options_;
-  ir::Graph graph_, bound_;
+  ir::Graph graph_;
+  std::optional<InputFiles> files_;
+  std::optional<GraphRuns> runs_;
   backends::CompileOptions compile_;
-  std::vector<Tensor> inputs_, outputs_;
-  std::vector<Tensor> states_;  // after the last run
+  std::vector<Tensor> inputs_, outputs_;  // of the run at hand
+  std::vector<Tensor> states_;            // after it
+  int num_runs_ = 0;                      // so far
   std::vector<ir::Comparison> comparisons_;
   std::shared_ptr<const runtime::Program> program_;
   std::shared_ptr<runtime::Device> device_;
   backends::Scheduled scheduled_;
   exec::Dims open_sizes_;                  // of the run
-  bool grows_ = false;                     // a state does
   const runtime::Program* ran_ = nullptr;  // program_ or a variant
   int64_t arena_bytes_ = 0;                // at the sizes of the run
   std::optional<OpsCheck> ops_;
@@ -528,8 +526,10 @@ int run_main(int argc, char** argv) {
   add_input_options(app, options.inputs);
   app.add_option("--seed", options.seed, "of the inputs that are drawn")->capture_default_str();
   add_compile_options(app, options.compile);
-  app.add_option("--runs", options.runs,
-                 "run so often in a row, on the same inputs: for graphs with states")
+  app.add_option(
+         "--runs", options.runs,
+         "run so often in a row, on the same inputs (drawn ones that are longer with a state "
+         "are drawn anew): for graphs with states")
       ->capture_default_str()
       ->check(number_in(1, 100000));
   add_state_options(app, options.states);

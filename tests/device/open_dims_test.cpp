@@ -4,7 +4,7 @@
 #include "backends/pipeline.h"
 #include "executable/serialize.h"
 #include "frontend/graph_file.h"
-#include "ir/passes/unroll_runs.h"
+#include "ir/passes/single_run.h"
 #include "ir/reference/check.h"
 #include "runtime/program.h"
 #include "tests/device/conformance.h"
@@ -42,7 +42,7 @@ class OpenDimsTest : public DeviceTest {
       std::vector<Tensor> results = context.run(inputs);
       if (!runs_kernels()) continue;
       for (size_t i = 0; i < bound.states.size(); ++i) results.push_back(context.state(i));
-      const auto compared = ir::check_outputs(ir::unroll_runs(bound, 1), inputs, results);
+      const auto compared = ir::check_outputs(ir::single_run(bound), inputs, results);
       for (size_t i = 0; i < compared.size(); ++i)
         EXPECT_TRUE(compared[i].pass) << "B = " << size << ", " << i << ": " << compared[i].reason;
     }

@@ -38,7 +38,8 @@ const Folders source_folders = {"support",  "ir",      "executable", "frontend",
 // A program that runs executables without the compiler needs these, and of ir its data types alone.
 const Folders without_compiler = {"executable", "runtime"};
 const Folders data_of_ir = {"ir/deciding_extent.h", "ir/device_value.h", "ir/dtype.h",
-                            "ir/size_range.h",      "ir/symint.h",       "ir/tensor.h"};
+                            "ir/size_range.h",      "ir/symint.h",       "ir/tensor.h",
+                            "ir/tensor_rows.h"};
 
 // Headers that only some folders may include, by the beginning of their name.
 struct Fence {

@@ -409,16 +409,66 @@ TEST_F(PackagePrograms, StatesGrow) {
     EXPECT_NE(run("tcc-run", model + on + "--runs 10").text.find("state 's' is full"),
               std::string::npos);
   }
-  EXPECT_EQ(run("tcc-run", "grow.yaml --dim P=0..8 --runs 2 --check" + on).text,
-            "tcc-run: --runs: state 's' grows from run to run, and --check compares at its first "
-            "length alone\n");
-  EXPECT_EQ(
-      run("tcc-run", "grow.yaml --dim P=0..8 --load-states s3.safetensors --device reference").text,
-      "tcc-run: --load-states: state 's' grows from run to run, and the reference runs at "
-      "its first length alone\n");
+  const Outcome reference =
+      run("tcc-run",
+          "grow.yaml --dim P=0..8 --input x=x.npy --device reference --runs 2 "
+          "--load-states s3.safetensors --outputs y.npy");
+  ASSERT_EQ(reference.code, 0) << reference.text;
+  EXPECT_NE(reference.text.find("state s: f32[2, 5]\n"), std::string::npos) << reference.text;
+  EXPECT_EQ(open_tensor_file(path("y.npy"))->load("").get(1), 10);
+  EXPECT_NE(run("tcc-run", "grow.yaml --dim P=0..8 --device reference --runs 10")
+                .text.find("state 's' is full: it is 9 long, and P = 0..8"),
+            std::string::npos);
   const std::string start = "grow.tccpkg" + on;
   EXPECT_EQ(run("tcc-run", start + "--at P=3").text,
             "tcc-run: --at P=3: it is the first length of state 's'\n");
+}
+
+// Each run is compared with the reference at its length, whole memory and all; inputs that are as
+// long as the state are drawn for it.
+TEST_F(PackagePrograms, RunsOfStatesThatGrowAreChecked) {
+  const std::string device = lavapipe();
+  if (device.empty()) GTEST_SKIP() << "no lavapipe";
+  write_file_atomic(
+      path("grow.yaml"),
+      "tcc: 1\nname: grow\ndims: {P: 8, N: 2}\n"
+      "inputs: {x: {dtype: f32, shape: [2, N]}, mask: {dtype: f32, shape: [P + N]}}\n"
+      "states: {s: {dtype: f32, shape: [2, P + N]}, t: {dtype: f32, shape: [P + N, 3]},\n"
+      "  n: {dtype: i32, shape: []}}\n"
+      "nodes:\n  - {out: a, op: append, in: [s, x], dim: 1, length: P}\n"
+      "  - {out: now, op: slice, in: [a], dim: 1, start: 0, end: P + N}\n"
+      "  - {out: m, op: mul, in: [now, mask]}\n"
+      "  - {out: y, op: softmax, in: [m], dim: 1}\n"
+      "  - {out: of_all, op: mean, in: [a], dim: [1]}\n"
+      "  - {out: r, op: sum, in: [x], dim: [0]}\n"
+      "  - {out: c, op: reshape, in: [r], shape: [N, 1]}\n"
+      "  - {out: rows, op: expand, in: [c], size: [N, 3]}\n"
+      "  - {out: b, op: append, in: [t, rows], dim: 0, length: P}\n"
+      "  - {out: more, op: add, in: [n, 1]}\n"
+      "  - {out: stored, op: assign, in: [n, more]}\n"
+      "outputs: [y, of_all]\n");
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string graph = "grow.yaml --dim P=0..10 --dim N=1..4 --at N=3 --device ";
+  const Outcome four =
+      run("tcc-run", graph + device + " --runs 3 --check --save-states s.safetensors");
+  EXPECT_EQ(four.code, 0) << four.text;
+  for (const char* line : {"y: f32[2, 9]  ok", "of_all: f32[2]  ok", "state s: f32[2, 9]  ok",
+                           "state t: f32[9, 3]  ok", "state n: i32[]  ok"})
+    EXPECT_TRUE(has(four.text, line)) << four.text;
+  const Outcome more =
+      run("tcc-run", graph + device + " --dtype f32 --load-states s.safetensors --check --json");
+  EXPECT_EQ(more.code, 0) << more.text;
+  EXPECT_TRUE(has(more.text, "\"f32[2, 12]\"")) << more.text;
+  EXPECT_TRUE(has(more.text, "\"pass\": true")) << more.text;
+  EXPECT_TRUE(has(run("tcc-run", graph + "reference --runs 4 --check").text, "y: f32[2, 12]  ok"));
+  // 12 rows are in it, of 14 that there is room for.
+  const Outcome full = run("tcc-run", graph + device + " --runs 5 --check");
+  EXPECT_EQ(full.code, 2) << full.text;
+  EXPECT_TRUE(has(full.text, "state 's' is full: it is 12 long, and P = 0..10")) << full.text;
+  EXPECT_TRUE(has(run("tcc-run", graph + device + " --runs 4 --check --dtype f16").text,
+                  "y: f16[2, 12]  ok"));
 }
 
 TEST_F(PackagePrograms, SizesComeFromAtAndFromInputs) {

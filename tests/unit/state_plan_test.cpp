@@ -9,7 +9,7 @@
 #include "frontend/graph_file.h"
 #include "frontend/yaml/graph_writer.h"
 #include "ir/passes/convert_precision.h"
-#include "ir/passes/unroll_runs.h"
+#include "ir/passes/single_run.h"
 #include "ir/reference/interpreter.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -94,12 +94,42 @@ TEST(StateGraph, TheInterpreterKeepsStates) {
   EXPECT_EQ(states.at(graph.states[0]).f, (std::vector<double>{24, 32}));
   EXPECT_EQ(states.at(graph.states[1]).i.at(0), 3);
   EXPECT_EQ(ir::interpret(graph, {}, ir::RefMode::stepwise).at(0).i.at(0), 0);
-  // The same as one graph.
-  const auto all = ir::interpret(ir::unroll_runs(graph, 3), {}, ir::RefMode::stepwise);
-  ASSERT_EQ(all.size(), 3u);
+  // The same by graphs without states.
+  std::vector<ir::RefTensor> all;
+  std::vector<Tensor> before;
+  for (int run = 0; run < 3; ++run) {
+    all = ir::interpret(ir::single_run(graph, before), {}, ir::RefMode::stepwise);
+    ASSERT_EQ(all.size(), 3u);
+    before = {ir::to_tensor(all[1]), ir::to_tensor(all[2])};
+  }
   EXPECT_EQ(all[0].i.at(0), 2);
   EXPECT_EQ(all[1].f, (std::vector<double>{24, 32}));
   EXPECT_EQ(all[2].i.at(0), 3);
+}
+
+// Rows behind those that count are as at first, whichever run it is.
+TEST(StateGraph, ASingleRunBeginsWithTheRowsThatCount) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\ndims: {P: 0}\ninputs: {x: {dtype: f32, shape: [2, 1]}}\n"
+      "states: {s: {dtype: f32, shape: [2, 4], init: {constant: 7}}}\n"
+      "nodes:\n  - {out: a, op: append, in: [s, x], dim: 1, length: P}\n"
+      "outputs: [a]\n",
+      "graph.yaml", ".");
+  const ir::Graph bound = graph.bind({{"P", 2}});
+  Tensor x(DType::f32, {2, 1}), before(DType::f32, {2, 2});
+  for (int64_t i = 0; i < 4; ++i) before.set(i, static_cast<double>(i));
+  x.set(0, 10);
+  x.set(1, 20);
+  const std::vector<ir::RefTensor> given = {ir::to_ref(x)};
+  const auto results =
+      ir::interpret(ir::single_run(bound, {&before, 1}), given, ir::RefMode::stepwise);
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0].f, (std::vector<double>{0, 1, 10, 7, 2, 3, 20, 7}));
+  EXPECT_EQ(results[1].shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(results[1].f, (std::vector<double>{0, 1, 10, 2, 3, 20}));
+  const auto first = ir::interpret(ir::single_run(bound), given, ir::RefMode::stepwise);
+  EXPECT_EQ(first[1].f, (std::vector<double>{7, 7, 10, 7, 7, 7, 20, 7}));
+  EXPECT_THROW(ir::single_run(graph.bind({{"P", 1}}), {&before, 1}), InternalError);
 }
 
 TEST(StateGraph, PrecisionIsThatOfOtherValues) {
