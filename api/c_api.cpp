@@ -44,6 +44,22 @@ std::string report_of(const tcc::CompiledGraph& compiled) {
         .key("layers")
         .begin_array();
     for (const std::string& layer : kernel.layers) json.value(layer);
+    json.end_array().key("sizes").begin_array();
+    for (const tcc::SizeChoice& one : kernel.sizes) {
+      json.begin_object().member("table", one.table).member("choice", one.choice);
+      json.member("text", one.text).key("ranges").begin_array();
+      for (const std::vector<tcc::DimBounds>& range : one.ranges) {
+        json.begin_array();
+        for (const tcc::DimBounds& bounds : range)
+          json.begin_object()
+              .member("size", bounds.size)
+              .member("least", bounds.least)
+              .member("most", bounds.most)
+              .end_object();
+        json.end_array();
+      }
+      json.end_array().end_object();
+    }
     json.end_array().end_object();
   }
   json.end_array();
@@ -250,6 +266,17 @@ tcc_status tcc_context_time_kernels(tcc_context* context, double* seconds, size_
     if (size != times.size())
       tcc::fail_input("room for ", size, " times of ", times.size(), " kernels");
     std::copy(times.begin(), times.end(), seconds);
+  });
+}
+
+tcc_status tcc_context_kernel_launches(tcc_context* context, int64_t* launches,
+                                       size_t size) noexcept {
+  return guard([&] {
+    given(launches, "launches");
+    const std::vector<int> counts = given(context, "context").context.kernel_launches();
+    if (size != counts.size())
+      tcc::fail_input("room for ", size, " numbers of ", counts.size(), " kernels");
+    std::copy(counts.begin(), counts.end(), launches);
   });
 }
 

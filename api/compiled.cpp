@@ -1,5 +1,6 @@
 #include "api/impl.h"
 #include "api/names.h"
+#include "executable/kernel_sizes.h"
 #include "support/hash.h"
 
 namespace tcc {
@@ -64,7 +65,7 @@ std::size_t CompiledGraph::output_index(std::string_view name) const {
 }
 
 std::int64_t CompiledGraph::launches() const {
-  return std::ssize(exec::usual_launches(impl_->program->executable()));
+  return exec::count_usual_launches(impl_->program->executable());
 }
 
 std::int64_t CompiledGraph::arena_bytes() const {
@@ -75,26 +76,41 @@ std::int64_t CompiledGraph::constant_bytes() const { return impl_->program->cons
 
 namespace {
 
+std::vector<SizeChoice> sizes_of(const exec::Executable& executable, size_t kernel) {
+  std::vector<SizeChoice> all;
+  for (const exec::Chosen& chosen : exec::choices_of(executable, kernel)) {
+    SizeChoice one{chosen.table, chosen.choice, {}, exec::sizes_text(executable, chosen)};
+    for (const std::vector<exec::DimBounds>& bounds : exec::bounds_of(executable, chosen)) {
+      std::vector<DimBounds>& range = one.ranges.emplace_back();
+      for (const auto& [size, least, most] : bounds) range.push_back({size, least, most});
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 void add_reports(const exec::Executable& executable, const std::string& variant,
                  std::vector<KernelReport>& reports) {
   const size_t first = reports.size();
-  for (const exec::KernelBinary& kernel : executable.kernels)
+  for (size_t i = 0; i < executable.kernels.size(); ++i) {
+    const exec::KernelBinary& kernel = executable.kernels[i];
     reports.push_back(
         {kernel.region,
          kernel.template_name,
          kernel.config,
          kernel.tier,
-         0,
+         exec::most_launches(executable, i),
          kernel.flops,
          kernel.bytes,
          executable.target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate),
          {},
          kernel.region_key,
          hash_of(kernel.source).hex(),
-         variant});
+         variant,
+         sizes_of(executable, i)});
+  }
   for (const exec::KernelLaunch* launch : exec::launches(executable)) {
     KernelReport& report = reports[first + static_cast<size_t>(launch->kernel)];
-    ++report.launches;
     report.layers.insert(report.layers.end(), launch->layers.begin(), launch->layers.end());
   }
 }

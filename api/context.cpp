@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/context_impl.h"
+#include "executable/kernel_sizes.h"
 #include "support/plural.h"
 
 namespace tcc {
@@ -472,29 +473,45 @@ double Context::time(int replays) {
   return impl_->context.time_replay(replays);
 }
 
+namespace {
+
+// The values of the kernels of the program at hand, which may be a variant, as kernels() has them;
+// those of the others are 0.
+template <class T>
+std::vector<T> among_all(const runtime::Program& whole, const runtime::Program& at_hand,
+                         const std::vector<T>& values) {
+  std::vector<T> all(whole.executable().kernels.size());
+  size_t first = 0;
+  for (const auto& variant : whole.variants()) {
+    if (variant.program.get() == &at_hand) first = all.size();
+    all.resize(all.size() + variant.program->executable().kernels.size());
+  }
+  std::ranges::copy(values, all.begin() + static_cast<std::ptrdiff_t>(first));
+  return all;
+}
+
+}  // namespace
+
 std::vector<double> Context::time_kernels() {
   const Impl::Use use(*impl_);
   const std::vector<double> steps = impl_->context.time_steps();
-  // Kernels of other variants than the one that runs have no time.
-  const runtime::Program* at_hand = &impl_->context.program_at_hand();
-  std::vector<double> seconds(impl_->executable().kernels.size());
-  size_t first = 0;
-  for (const auto& variant : impl_->program->variants()) {
-    if (variant.program.get() == at_hand) first = seconds.size();
-    seconds.resize(seconds.size() + variant.program->executable().kernels.size());
-  }
-  std::vector<int> counts(seconds.size());
-  const std::span<const int> choices = impl_->context.choices();
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const auto* launch = std::get_if<exec::KernelLaunch>(&at_hand->executable().steps[i]);
-    if (!launch || !exec::runs(at_hand->executable().steps[i], choices)) continue;
-    const size_t kernel = first + static_cast<size_t>(launch->kernel);
-    seconds[kernel] += steps[i];
-    ++counts[kernel];
-  }
+  const runtime::Program& at_hand = impl_->context.program_at_hand();
+  const exec::Executable& executable = at_hand.executable();
+  std::vector<double> seconds(executable.kernels.size());
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (const auto* launch = std::get_if<exec::KernelLaunch>(&executable.steps[i]))
+      seconds[static_cast<size_t>(launch->kernel)] += steps[i];
+  const std::vector<int> counts = exec::launch_counts(executable, impl_->context.step_counts());
   for (size_t i = 0; i < seconds.size(); ++i)
     if (counts[i] > 0) seconds[i] /= counts[i];
-  return seconds;
+  return among_all(*impl_->program, at_hand, seconds);
+}
+
+std::vector<int> Context::kernel_launches() {
+  const Impl::Use use(*impl_);
+  const runtime::Program& at_hand = impl_->context.program_at_hand();
+  return among_all(*impl_->program, at_hand,
+                   exec::launch_counts(at_hand.executable(), impl_->context.step_counts()));
 }
 
 void Context::with_stream(const std::function<void(void*)>& use) {

@@ -189,8 +189,8 @@ LocalBench::Loaded LocalBench::load(const StandaloneSequence& sequence) const {
     launch.buffers = buffers;
     for (const exec::Scalar& scalar : kernel.scalars)
       launch.scalars.push_back(static_cast<uint64_t>(numbers.of(scalar.value)));
-    for (int n = 0; n < times; ++n) {
-      if (times > 1) launch.scalars.back() = static_cast<uint64_t>(n);
+    for (int64_t n = 0, count = numbers.of(times); n < count; ++n) {
+      if (!times.is(1)) launch.scalars.back() = static_cast<uint64_t>(n);
       loaded.launches.push_back(launch);
     }
   }

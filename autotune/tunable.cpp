@@ -16,6 +16,7 @@ exec::StandaloneSequence at_sizes(exec::StandaloneSequence sequence, const exec:
     for (exec::Scalar& scalar : kernel.scalars) scalar.value = sizes.of(scalar.value);
     for (exec::TensorMap& map : kernel.maps) map = sizes.of(map);
     kernel.loop_iterations = sizes.of(kernel.loop_iterations);
+    times = sizes.of(times);
   }
   for (exec::Workspace& workspace : sequence.workspaces)
     workspace.elements = sizes.of(workspace.elements);
@@ -46,8 +47,9 @@ Tunable tunable_of(const TuningTask& task, const backends::CompileOptions& optio
   // Scratch memory and its traffic are the config's own matter: the bound is that of the longest of
   // the kernels.
   for (const auto& [kernel, buffers, times] : candidate.lower(tunable.default_config).launches) {
-    tunable.flops += times * kernel.flops;
-    tunable.bytes += times * kernel.bytes;
+    const auto launches = static_cast<double>(times.usual());
+    tunable.flops += launches * kernel.flops;
+    tunable.bytes += launches * kernel.bytes;
     tunable.bound_seconds = std::max(
         tunable.bound_seconds, target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate));
   }

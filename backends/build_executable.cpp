@@ -210,6 +210,9 @@ class Builder {
       if (!regions[i].candidate) return;
       for (sched::SizedChoice& choice : choices.choices(regions[i])) {
         sched::KernelSequence sequence = lower_region(*choice.candidate, choice.config.config);
+        // The arena has the workspaces of all choices, at all sizes.
+        for (sched::Workspace& workspace : sequence.workspaces)
+          workspace.elements = choices.for_all_sizes(workspace.elements);
         lowered_[i].push_back({std::move(choice), std::move(sequence)});
       }
     });
@@ -284,10 +287,8 @@ class Builder {
       launch.chosen = chosen;
       for (const int number : one.buffers)
         launch.arguments.emplace_back(exec::Address{buffers[static_cast<size_t>(number)]});
-      for (int n = 0; n < one.times; ++n) {
-        if (one.times > 1) numbers_[executable_.steps.size()] = n;
-        executable_.steps.emplace_back(launch);
-      }
+      launch.times = one.times;
+      executable_.steps.emplace_back(std::move(launch));
     }
   }
 
@@ -306,14 +307,12 @@ class Builder {
       compiled[i] = emit_launch(*all[i].lowered, all[i].number, options_);
     });
     compile_texts(compiled);
-    for (size_t i = 0; i < executable_.steps.size(); ++i)
-      if (auto* launch = std::get_if<exec::KernelLaunch>(&executable_.steps[i])) {
+    for (exec::Step& step : executable_.steps)
+      if (auto* launch = std::get_if<exec::KernelLaunch>(&step)) {
         const exec::StandaloneKernel& kernel = compiled[static_cast<size_t>(launch->kernel)].kernel;
         launch->grid = kernel.grid;
         launch->arguments.insert(launch->arguments.end(), kernel.scalars.begin(),
                                  kernel.scalars.end());
-        if (const auto number = numbers_.find(i); number != numbers_.end())
-          std::get<exec::Scalar>(launch->arguments.back()).value = number->second;
         launch->maps = kernel.maps;
         launch->loop_iterations = kernel.loop_iterations;
       }
@@ -561,7 +560,6 @@ class Builder {
   std::vector<std::string> keys_;
   std::vector<int> tables_;                                // -1: there is one choice
   std::vector<std::vector<sched::Workspace>> workspaces_;  // by region, those of all choices
-  std::map<size_t, int64_t> numbers_;                      // of launches in a row, by step
   std::map<const ir::Value*, int> buffers_;
   std::map<const ir::Value*, SymInt> offsets_;
   std::map<std::pair<size_t, size_t>, SymInt> workspace_offsets_;  // of (region, number)

@@ -13,7 +13,7 @@ namespace tcc::exec {
 namespace {
 
 constexpr int64_t kMostRank = 32;
-constexpr int64_t kMostInARow = 1 << 20;  // launches of a sequence, those in a row each
+constexpr int64_t kMostInARow = 1 << 20;  // launches in a row, of all steps together
 constexpr size_t kMostDims = 5;           // of a tensor map
 constexpr int64_t kWord = 4;              // bytes: of fills
 constexpr int64_t kMapAlignment = 16;     // bytes: of a tensor map's beginning and strides
@@ -281,6 +281,12 @@ class Checker {
       fail_input(launch.maps.size(), " tensor maps for a kernel of ", kernel.num_maps);
     for (const SymInt& side : launch.grid) known(side);
     known(launch.loop_iterations);
+    known(launch.times);
+    if (!launch.times.is(1)) {
+      const auto* number =
+          launch.arguments.empty() ? nullptr : std::get_if<Scalar>(&launch.arguments.back());
+      if (!number || number->dtype != DType::i32) fail_input("launches in a row without a number");
+    }
     for (const Argument& argument : launch.arguments) {
       if (const auto* address = std::get_if<Address>(&argument)) {
         check_address(*address);
@@ -371,8 +377,16 @@ class RangeChecker {
     for (const StateInfo& state : e_.states)
       if (state.grows()) check_room(state);
     const std::vector<int> taken = choices(e_, sizes_);
-    for (const Step& step : e_.steps)
-      if (runs(step, taken)) std::visit([&](const auto& one) { check_step(one); }, step);
+    int64_t in_rows = 0;
+    for (const Step& step : e_.steps) {
+      if (!runs(step, taken)) continue;
+      std::visit([&](const auto& one) { check_step(one); }, step);
+      const auto* launch = std::get_if<KernelLaunch>(&step);
+      if (!launch || launch->times.is(1)) continue;
+      const int64_t times = sizes_.of(launch->times);
+      within("a number of launches in a row", times, 0, kMostInARow - in_rows);
+      in_rows += times;
+    }
   }
 
  private:
@@ -621,9 +635,10 @@ void check(const StandaloneSequence& sequence) {
   int64_t in_rows = 0;
   for (const auto& [kernel, numbers, times] : sequence.launches) {
     check_launch(kernel);
-    within("a number of launches in a row", times, 1, kMostInARow - in_rows);
-    in_rows += times;
-    if (times > 1 && kernel.scalars.empty()) fail_input("launches in a row without a number");
+    const int64_t in_row = none.of(times);
+    within("a number of launches in a row", in_row, 1, kMostInARow - in_rows);
+    in_rows += in_row;
+    if (in_row > 1 && kernel.scalars.empty()) fail_input("launches in a row without a number");
     if (std::ssize(numbers) != kernel.num_arguments - std::ssize(kernel.scalars))
       fail_input(numbers.size(), " buffers and ", kernel.scalars.size(),
                  " scalars for a kernel of ", kernel.num_arguments, " arguments");

@@ -14,13 +14,39 @@ std::vector<const KernelLaunch*> launches(const Executable& executable) {
   return result;
 }
 
-std::vector<const KernelLaunch*> usual_launches(const Executable& executable) {
-  std::vector<const KernelLaunch*> result = launches(executable);
-  std::erase_if(result, [&](const KernelLaunch* launch) {
-    const auto& [table, choice] = launch->chosen;
-    return table >= 0 && choice + 1 < executable.tables[static_cast<size_t>(table)].choices();
-  });
+namespace {
+
+std::vector<int> usual_choices(const Executable& executable) {
+  std::vector<int> result;
+  for (const SizeTable& table : executable.tables) result.push_back(table.choices() - 1);
   return result;
+}
+
+}  // namespace
+
+std::vector<const KernelLaunch*> usual_launches(const Executable& executable) {
+  const std::vector<int> usual = usual_choices(executable);
+  std::vector<const KernelLaunch*> result;
+  for (const Step& step : executable.steps)
+    if (const auto* launch = std::get_if<KernelLaunch>(&step); launch && runs(step, usual))
+      result.push_back(launch);
+  return result;
+}
+
+std::vector<int> usual_counts(const Executable& executable) {
+  const std::vector<int> usual = usual_choices(executable);
+  std::vector<int> counts;
+  for (const Step& step : executable.steps) {
+    const auto* launch = std::get_if<KernelLaunch>(&step);
+    counts.push_back(!runs(step, usual) ? 0 : launch ? static_cast<int>(launch->times.usual()) : 1);
+  }
+  return counts;
+}
+
+int64_t count_usual_launches(const Executable& executable) {
+  int64_t count = 0;
+  for (const KernelLaunch* launch : usual_launches(executable)) count += launch->times.usual();
+  return count;
 }
 
 std::vector<int> choices(const Executable& executable, const Sizes& sizes) {

@@ -66,6 +66,9 @@ struct KernelLaunch {
   SymInt loop_iterations = 0;
   std::vector<std::string> layers = {};  // the layers of the user's graph that it computes
   Chosen chosen = {};
+  // Launches in a row. Unless it is 1, the last argument is an i32 that each launch gets its number
+  // for, from 0 on.
+  SymInt times = 1;
 };
 
 // The two ranges do not overlap.
@@ -172,6 +175,11 @@ void each_executable(E& executable, const Use& use) {
 std::vector<const KernelLaunch*> launches(const Executable& executable);
 // Those that run where every table takes its last choice, which is the one for usual sizes.
 std::vector<const KernelLaunch*> usual_launches(const Executable& executable);
+// How often each step runs at usual sizes: launches in a row several times, those of other sizes
+// never.
+std::vector<int> usual_counts(const Executable& executable);
+// The number of all launches at usual sizes.
+int64_t count_usual_launches(const Executable& executable);
 
 // Returns the choice of each table at these sizes.
 std::vector<int> choices(const Executable& executable, const Sizes& sizes);

@@ -128,7 +128,13 @@ void fields(A& a, Workspace& x) {
 
 template <class A>
 void fields(A& a, StandaloneSequence::Launch& x) {
-  all(a, x.kernel, x.buffers, x.times);
+  all(a, x.kernel, x.buffers);
+  if constexpr (A::reads)
+    if (a.version() < 13) {
+      x.times = a.number(INT32_MIN, INT32_MAX);  // no expression then
+      return;
+    }
+  all(a, x.times);
 }
 
 template <class A>
@@ -189,6 +195,7 @@ template <class A>
 void fields(A& a, KernelLaunch& x) {
   all(a, x.kernel, x.grid, x.arguments, x.maps, x.loop_iterations, x.layers);
   since(12, a, x.chosen);
+  since(13, a, x.times);
 }
 
 template <class A>

@@ -91,7 +91,7 @@ struct StandaloneSequence {
   struct Launch {
     StandaloneKernel kernel;
     std::vector<int> buffers;
-    int times = 1;  // launches in a row; of several, the last scalar is the launch's number
+    SymInt times = 1;  // launches in a row; unless it is 1, the last scalar is each one's number
   };
   int arguments = 0;  // inputs and outputs
   std::vector<Launch> launches;

@@ -167,7 +167,9 @@ struct OpDef {
   std::function<Expr(ElementContext&, std::span<const SymInt> index)> element;  // pointwise, view
   std::optional<ReduceKind> reduction;                                          // reduce, scan
   std::function<Contraction(const Node&)> contraction;                          // contraction
-  std::function<std::vector<Value*>(Builder&, const Node&)> compose;            // composite
+  // Of a composite. Where the composition depends on a size that comes at run time, it makes
+  // nothing and returns nothing.
+  std::function<std::vector<Value*>(Builder&, const Node&)> compose;
 
   // view: where element `index` of operand 0 goes in the output, when the map is a bijection
   // (permute, reshape): lets a producer store through it.

@@ -10,7 +10,8 @@
 namespace tcc::ir {
 
 struct RecurrentSteps {
-  int64_t steps = 0, batch = 0, hidden = 0, directions = 1;
+  SymInt steps = 0, batch = 0;  // either may come at run time
+  int64_t hidden = 0, directions = 1;
   int64_t gates = 1, states = 1;  // h, and c where the cell has it
   bool reverse = false;           // of one direction; of two, the second runs backwards
   // Operands; null where they are omitted.
@@ -21,7 +22,7 @@ struct RecurrentSteps {
   const Value* peepholes = nullptr;   // [directions, 3 * hidden]
   std::vector<const Value*> initial;  // of each state, [directions, batch, hidden]
 };
-// Reads an op of steps whose sizes are numbers; nothing for other nodes.
+// Reads an op of steps; nothing for other nodes.
 std::optional<RecurrentSteps> recurrent_steps(const Node& node);
 
 // One element of a step. All values have three dims, of which the first two are 1.

@@ -120,23 +120,38 @@ void Binding::add_slot(uint64_t& address, const exec::Address& at) {
   slots_.push_back({&address, place_of(at)});
 }
 
+// How many bound steps a step that runs is, a call of the host apart.
+int64_t Binding::times_of(const exec::Step& step) const {
+  const auto* launch = std::get_if<exec::KernelLaunch>(&step);
+  return launch ? memory_.sizes.of(launch->times) : 1;
+}
+
 // All but the addresses, which get slots. `steps_` has the room.
+void Binding::add_launches(const exec::KernelLaunch& launch) {
+  const exec::Sizes& sizes = memory_.sizes;
+  BoundLaunch bound;
+  bound.kernel = &program_.kernel(launch.kernel);
+  bound.grid = sizes.of(launch.grid);
+  for (const exec::TensorMap& map : launch.maps) bound.maps.push_back(sizes.of(map));
+  for (const exec::Argument& argument : launch.arguments) {
+    const auto* scalar = std::get_if<exec::Scalar>(&argument);
+    bound.arguments.push_back(scalar ? static_cast<uint64_t>(sizes.of(scalar->value)) : 0);
+  }
+  const int64_t times = times_of(launch);
+  for (int64_t n = 0; n < times; ++n) {
+    if (!launch.times.is(1)) bound.arguments.back() = static_cast<uint64_t>(n);
+    auto& to = steps_.emplace_back().emplace<BoundLaunch>(bound);
+    for (size_t i = 0; i < to.arguments.size(); ++i)
+      if (const auto* address = std::get_if<exec::Address>(&launch.arguments[i]))
+        add_slot(to.arguments[i], *address);
+  }
+}
+
 void Binding::add(const exec::Step& step) {
   const exec::Sizes& sizes = memory_.sizes;
+  if (const auto* launch = std::get_if<exec::KernelLaunch>(&step)) return add_launches(*launch);
   BoundStep& bound = steps_.emplace_back();
-  if (const auto* launch = std::get_if<exec::KernelLaunch>(&step)) {
-    auto& to = bound.emplace<BoundLaunch>();
-    to.kernel = &program_.kernel(launch->kernel);
-    to.grid = sizes.of(launch->grid);
-    for (const exec::TensorMap& map : launch->maps) to.maps.push_back(sizes.of(map));
-    to.arguments.resize(launch->arguments.size());
-    for (size_t i = 0; i < to.arguments.size(); ++i) {
-      if (const auto* scalar = std::get_if<exec::Scalar>(&launch->arguments[i]))
-        to.arguments[i] = static_cast<uint64_t>(sizes.of(scalar->value));
-      else
-        add_slot(to.arguments[i], std::get<exec::Address>(launch->arguments[i]));
-    }
-  } else if (const auto* copy = std::get_if<exec::Copy>(&step)) {
+  if (const auto* copy = std::get_if<exec::Copy>(&step)) {
     auto& to = bound.emplace<BoundCopy>();
     to.bytes = sizes.of(copy->bytes);
     add_slot(to.to, copy->to);
@@ -187,7 +202,9 @@ void Binding::make_steps() {
   slots_.clear();
   ranges_.clear();
   // Slots point into the bound steps, which must not move.
-  size_t most = inputs_.size() + steps.size() + outputs_.size();
+  size_t most = inputs_.size() + outputs_.size();
+  for (const exec::Step& step : steps)
+    if (exec::runs(step, choices_)) most += static_cast<size_t>(times_of(step));
   for (const HostCallSite& call : calls_) most += call.reads().size() + call.writes().size();
   steps_.reserve(most);
   const auto add_copies = [&](const std::vector<Value>& values) {

@@ -32,16 +32,14 @@ class Binding {
                                   std::span<const DeviceAddress> outputs);
 
   // bind() makes these bound steps of a step of the executable: [begin, end), none of one that does
-  // not run at these sizes. A call of the host
-  // comes after [begin, middle), which copies the buffers that it reads, if it gets copies.
+  // not run at these sizes, one for each of launches in a row. A call of the host comes after
+  // [begin, middle), which copies the buffers that it reads, if it gets copies.
   struct StepRange {
     size_t begin = 0, middle = 0, end = 0;
     HostCallSite* call = nullptr;
   };
   const StepRange& range(size_t step) const { return ranges_[step]; }
   const std::vector<HostCallSite>& calls() const { return calls_; }
-  // Returns the choice of each of the executable's tables at the sizes at hand.
-  std::span<const int> choices() const { return choices_; }
   // Whether it has made buffers that steps may use.
   bool has_memory() const;
   // Gives the bound steps in order, in parts that end with a call of the host or, null, at the end.
@@ -75,6 +73,8 @@ class Binding {
   static bool place(std::vector<Value>& values, std::span<const DeviceAddress> addresses);
   void make_steps();
   void add(const exec::Step& step);
+  void add_launches(const exec::KernelLaunch& launch);
+  int64_t times_of(const exec::Step& step) const;
   void add_call(HostCallSite& site, StepRange& range);
   void add_slot(uint64_t& address, const exec::Address& at);
   Place place_of(const exec::Address& at) const;

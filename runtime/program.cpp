@@ -674,7 +674,24 @@ std::vector<std::byte> Context::read(int buffer) {
   return bytes;
 }
 
-std::span<const int> Context::choices() { return bound_plan().own->choices(); }
+std::vector<int> Context::step_counts() {
+  const Plan& plan = bound_plan();
+  std::vector<int> counts;
+  for (size_t i = 0; i < plan.program->executable().steps.size(); ++i) {
+    const Binding::StepRange& range = plan.own->range(i);
+    counts.push_back(range.call ? 1 : static_cast<int>(range.end - range.begin));
+  }
+  return counts;
+}
+
+int64_t Context::launches() {
+  const std::vector<int> counts = step_counts();
+  const std::vector<exec::Step>& steps = plan().program->executable().steps;
+  int64_t sum = 0;
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (std::holds_alternative<exec::KernelLaunch>(steps[i])) sum += counts[i];
+  return sum;
+}
 
 std::vector<double> Context::time_steps() {
   Plan& plan = bound_plan();
@@ -693,7 +710,9 @@ std::vector<double> Context::time_steps() {
     const std::vector<double> some = stream_->time_each(plan.steps.subspan(begin, end - begin));
     for (size_t step = from; step < i; ++step) {
       const Binding::StepRange& range = plan.own->range(step);
-      seconds.push_back(range.begin < range.end ? some[range.begin - begin] : 0);
+      double sum = 0;
+      for (size_t n = range.begin; n < range.end; ++n) sum += some[n - begin];
+      seconds.push_back(sum);
     }
   }
   return seconds;

@@ -35,7 +35,7 @@ std::vector<BufferState> buffers_of(const KernelSequence& sequence, const Region
 }
 
 bool is_one_kernel(const KernelSequence& sequence) {
-  return sequence.launches.size() == 1 && sequence.launches.front().times == 1 &&
+  return sequence.launches.size() == 1 && sequence.launches.front().times.is(1) &&
          sequence.workspaces.empty();
 }
 
@@ -56,7 +56,7 @@ std::string summary(const KernelSequence& sequence) {
   if (is_one_kernel(sequence)) return "";
   std::string text = counted(sequence.launches.size(), "kernel");
   for (const KernelSequence::Launch& launch : sequence.launches)
-    if (launch.times > 1) text += str(", ", launch.kernel.name, " ", launch.times, " times,");
+    if (!launch.times.is(1)) text += str(", ", launch.kernel.name, " ", launch.times, " times,");
   for (const Workspace& workspace : sequence.workspaces)
     text += str(&workspace == sequence.workspaces.data() ? " with " : ", ", name(workspace.dtype),
                 "[", workspace.elements, "] ", workspace.name);
@@ -70,7 +70,7 @@ std::string to_string(const KernelSequence& sequence) {
     text += str("workspace ", workspace.name, ": ", name(workspace.dtype), "[", workspace.elements,
                 "]", workspace.zeroed ? " of zeros" : "", "\n");
   for (const auto& [kernel, buffers, times] : sequence.launches) {
-    text += times > 1 ? str(times, " times on buffers") : "on buffers";
+    text += times.is(1) ? "on buffers" : str(times, " times on buffers");
     for (const int number : buffers) text += str(" ", number);
     text += ":\n" + to_string(kernel);
   }
@@ -88,7 +88,7 @@ void verify(const KernelSequence& sequence, const Region& region) {
     return static_cast<size_t>(number) >= states.size() - sequence.workspaces.size();
   };
   for (const auto& [kernel, buffers, times] : sequence.launches) {
-    TCC_CHECK(times >= 1 && (times == 1 || kernel.numbered), kernel.name, ": ", times,
+    TCC_CHECK(times.range().lo >= 1 && (times.is(1) || kernel.numbered), kernel.name, ": ", times,
               " launches without a number");
     TCC_CHECK(buffers.size() == kernel.arguments.size(), kernel.name, ": ", buffers.size(),
               " buffers for ", kernel.arguments.size(), " arguments");

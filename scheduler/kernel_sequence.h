@@ -19,7 +19,7 @@ struct KernelSequence {
   struct Launch {
     Kernel kernel;
     std::vector<int> buffers;
-    int times = 1;  // launches in a row; of several, the kernel is `numbered`
+    SymInt times = 1;  // launches in a row; unless it is 1, the kernel is `numbered`
   };
   std::vector<Launch> launches;
   std::vector<Workspace> workspaces;

@@ -511,6 +511,14 @@ std::vector<SizedKernel> SizedChoices::measured(const CandidatePtr& candidate) c
   return kernels;
 }
 
+SymInt SizedChoices::for_all_sizes(const SymInt& expression) const {
+  return expression.substitute([&](const ir::AtomPtr& atom) -> std::optional<SymInt> {
+    if (atom->kind != ir::Atom::Kind::symbol) return std::nullopt;
+    const SizeCell& all = symbols_.at(atom->name);
+    return ir::bounded_symbol(atom->name, {all.least, all.most}, all.usual);
+  });
+}
+
 int64_t SizedChoices::usual_of(const SymInt& number) const {
   return number.evaluate(
       [&](const ir::Atom& atom) { return std::optional(symbols_.at(atom.name).usual); });

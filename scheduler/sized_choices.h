@@ -105,6 +105,10 @@ class SizedChoices {
   // has no conditions: it is for all other sizes, usual ones among them.
   std::vector<SizedChoice> choices(const SizedRegion& region) const;
 
+  // Returns an expression of a choice's kernels, which knows the sizes that the choice is for, as
+  // one of all sizes: what the program decides with it holds for all.
+  SymInt for_all_sizes(const SymInt& expression) const;
+
   // Returns the kernels that a tuner measures for a region with open dims: some of those whose
   // configs look_at() asks for, at few sizes that are spread over the ranges; none for a region
   // without.

@@ -1,6 +1,5 @@
 #include "scheduler/whole_op.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "ir/sizes.h"
@@ -8,17 +7,9 @@
 #include "scheduler/template.h"
 
 namespace tcc::sched {
-namespace {
-
-bool has_fixed_shape(const ir::Value* value) {
-  return std::ranges::all_of(value->shape(), [](const SymInt& dim) { return dim.is_const(); });
-}
-
-}  // namespace
 
 Match match_whole_op(const ir::Node& node, const Target& target, const RegionPrecision& precision) {
   if (node.op->kind != ir::OpKind::composite) return Refusal{"it is not a composite op", true};
-  const Refusal open{"its sizes come at run time", true};
   Region region;
   region.nodes = {&node};
   set_precision(region, precision);
@@ -28,13 +19,9 @@ Match match_whole_op(const ir::Node& node, const Target& target, const RegionPre
   };
   for (const ir::Value* input : node.inputs) {
     if (!input) continue;
-    if (!has_fixed_shape(input)) return open;
     if (!is_number(input) && region.slot_of_input(input) < 0) add(region.inputs, input);
   }
-  for (const ir::Value* output : node.outputs) {
-    if (!has_fixed_shape(output)) return open;
-    add(region.outputs, output);
-  }
+  for (const ir::Value* output : node.outputs) add(region.outputs, output);
   return match_region(region, target);
 }
 

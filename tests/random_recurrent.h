@@ -23,6 +23,8 @@ struct RecurrentSizes {
   std::vector<int64_t> hidden = {1, 2, 3, 5, 8, 13, 16, 32, 33, 60, 72};
   std::vector<int64_t> batch = {1, 1, 2, 3, 5, 7, 9, 17};
   std::vector<int64_t> steps = {1, 2, 3, 4, 6};
+  // These are the dims S and B of the graph.
+  bool open_steps = false, open_batch = false;
 };
 
 // The same one for the same seed and sizes.
@@ -37,22 +39,22 @@ inline ir::Graph random_recurrent_of(uint64_t seed, const RecurrentSizes& sizes)
   const int64_t d = direction == "bidirectional" ? 2 : 1;
   const std::string dtype = random.one_of({"f32", "f32", "f16", "bf16"});
   const bool batched = random.chance(25);
-  const auto shape = [](std::initializer_list<int64_t> dims) {
+  const auto shape = [](const auto&... dims) {
     std::string text;
-    for (const int64_t dim : dims) text += str(text.empty() ? "" : ", ", dim);
+    ((text += str(text.empty() ? "" : ", ", dims)), ...);
     return str("[", text, "]");
   };
-  const auto state = [&] {
-    return batched ? shape({batch, d, hidden}) : shape({d, batch, hidden});
-  };
-  std::string given = str(
-      "x: {dtype: ", dtype,
-      ", shape: ", batched ? shape({batch, steps, inputs}) : shape({steps, batch, inputs}), "}");
+  const std::string length = sizes.open_steps ? "S" : str(steps);
+  const std::string rows = sizes.open_batch ? "B" : str(batch);
+  const auto state = [&] { return batched ? shape(rows, d, hidden) : shape(d, rows, hidden); };
+  std::string given =
+      str("x: {dtype: ", dtype,
+          ", shape: ", batched ? shape(rows, length, inputs) : shape(length, rows, inputs), "}");
   std::string operands = "x, w, r";
   // Weights are so small that differences do not grow from step to step.
-  std::string weights = str("w: {dtype: ", dtype, ", shape: ", shape({d, gates * hidden, inputs}),
+  std::string weights = str("w: {dtype: ", dtype, ", shape: ", shape(d, gates * hidden, inputs),
                             ", init: {normal: 0.4}}, r: {dtype: ", dtype,
-                            ", shape: ", shape({d, gates * hidden, hidden}), ", init: {normal: ",
+                            ", shape: ", shape(d, gates * hidden, hidden), ", init: {normal: ",
                             hidden > 100 ? 0.04
                             : hidden > 8 ? 0.1
                                          : 0.3,
@@ -69,12 +71,12 @@ inline ir::Graph random_recurrent_of(uint64_t seed, const RecurrentSizes& sizes)
     operands += omitted + ", " + name;
     omitted.clear();
     if (name == "bias")
-      weights += str(", bias: {dtype: ", dtype, ", shape: ", shape({d, 2 * gates * hidden}),
+      weights += str(", bias: {dtype: ", dtype, ", shape: ", shape(d, 2 * gates * hidden),
                      ", init: {normal: 0.3}}");
     else if (name == "lengths")
-      given += str(", lengths: {dtype: ", random.one_of({"i32", "i64"}), ", shape: [", batch, "]}");
+      given += str(", lengths: {dtype: ", random.one_of({"i32", "i64"}), ", shape: [", rows, "]}");
     else if (name == "peepholes")
-      weights += str(", peepholes: {dtype: ", dtype, ", shape: ", shape({d, 3 * hidden}),
+      weights += str(", peepholes: {dtype: ", dtype, ", shape: ", shape(d, 3 * hidden),
                      ", init: {normal: 0.3}}");
     else
       given += str(", ", name, ": {dtype: ", dtype, ", shape: ", state(), "}");
@@ -92,10 +94,14 @@ inline ir::Graph random_recurrent_of(uint64_t seed, const RecurrentSizes& sizes)
   }
   const std::string results = op == "lstm" ? "out, h, c" : "out, h";
   const std::string outputs = random.chance(50) ? results : random.chance(50) ? "out" : "h";
-  return parse_yaml_graph(str("tcc: 1\nname: g\ninputs: {", given, "}\nweights: {", weights,
-                              "}\nnodes: [{out: [", results, "], op: ", op, ", in: [", operands,
-                              "], ", attrs, "}]\noutputs: [", outputs, "]\n"),
-                          "g.yaml", ".");
+  std::string dims;
+  if (sizes.open_steps) dims += str("S: ", steps);
+  if (sizes.open_batch) dims += str(dims.empty() ? "" : ", ", "B: ", batch);
+  return parse_yaml_graph(
+      str("tcc: 1\nname: g\ndims: {", dims, "}\ninputs: {", given, "}\nweights: {", weights,
+          "}\nnodes: [{out: [", results, "], op: ", op, ", in: [", operands, "], ", attrs,
+          "}]\noutputs: [", outputs, "]\n"),
+      "g.yaml", ".");
 }
 
 inline ir::Graph random_recurrent(uint64_t seed) { return random_recurrent_of(seed, {}); }
@@ -181,6 +187,86 @@ inline void check_recurrent(Devices kind, const std::string& name, const Recurre
   }
   // Some cells have a second product that needs the first one's result, and some weights are too
   // many.
+  EXPECT_GE(taken, static_cast<int>(count)) << name;
+}
+
+// Which sizes of random layers come at run time: that of their length, their batch, or both.
+inline RecurrentSizes opened(RecurrentSizes sizes, uint64_t seed) {
+  sizes.open_steps = seed % 3 != 1;
+  sizes.open_batch = seed % 3 != 0;
+  return sizes;
+}
+
+inline backends::CompileOptions open_options(const RecurrentSizes& sizes, uint64_t seed,
+                                             int64_t most_steps, int64_t most_rows) {
+  backends::CompileOptions options;
+  const int64_t least = seed % 2;
+  if (sizes.open_steps) options.open_dims["S"] = {.least = least, .most = most_steps};
+  if (sizes.open_batch) options.open_dims["B"] = {.least = least, .most = most_rows};
+  return options;
+}
+
+// Runs one program of each random layer at several lengths and batches, with default and random
+// configs, on the first device of the kind.
+inline void check_open_recurrent(Devices kind, const std::string& name, const RecurrentSizes& all,
+                                 uint64_t first, uint64_t count) {
+  if (devices_present(kind).empty()) GTEST_SKIP() << "there is no such device";
+  const std::shared_ptr<runtime::Device> device = open_once(devices_present(kind).front());
+  const sched::Target target = indifferent(device->target());
+  const OnlyRecurrent only(name);
+  constexpr int64_t kMostSteps = 9, kMostRows = 20;
+  int taken = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    const RecurrentSizes sizes = opened(all, seed);
+    const ir::Graph graph = random_recurrent_of(seed, sizes);
+    for (const uint64_t config : {uint64_t{0}, seed}) {
+      SCOPED_TRACE(str(name, ", seed ", seed, ", configs ", config, "\n", ir::print_graph(graph)));
+      const CountedRecurrent configs(name, config);
+      backends::CompileOptions options = open_options(sizes, seed, kMostSteps, kMostRows);
+      options.configs = &configs;
+      std::shared_ptr<const runtime::Program> program;
+      try {
+        program = std::make_shared<const runtime::Program>(
+            device, backends::compile(graph, target, options));
+      } catch (const Error& error) {
+        const std::string why = error.what();
+        EXPECT_TRUE(why.find("second product needs") != why.npos ||
+                    (name == "recurrent_grid" && why.find("do not fit the workgroups") != why.npos))
+            << why;
+        continue;
+      }
+      taken += std::ranges::count(program->executable().kernels, name,
+                                  &exec::KernelBinary::template_name) > 0;
+      runtime::Context context(program);
+      for (const auto& [steps, rows] : {std::pair<int64_t, int64_t>{1, 1},
+                                        {kMostSteps, 3},
+                                        {2, kMostRows},
+                                        {5, 7},
+                                        {0, 2},
+                                        {3, 0}}) {
+        std::map<std::string, int64_t, std::less<>> at;
+        bool is_within = true;
+        for (const auto& [dim, range] : options.open_dims) {
+          at[dim] = dim == "S" ? steps : rows;
+          is_within &= range.least <= at[dim];
+        }
+        if (!is_within) continue;
+        const ir::Graph bound = graph.bind(at);
+        DrawOptions draw;
+        draw.seed = seed;
+        draw.int_hi = kMostSteps + 2;
+        const std::vector<Tensor> inputs = draw_inputs(bound, draw);
+        std::string wrong;
+        try {
+          context.set_dims(at);
+          // Counters and states begin anew at each run.
+          for (int run = 0; run < 2; ++run)
+            wrong += compare_with_reference(bound, inputs, context.run(inputs));
+        } catch (const std::exception& error) { wrong = str("throws: ", error.what()); }
+        EXPECT_EQ(wrong, "") << steps << " steps of " << rows << " rows";
+      }
+    }
+  }
   EXPECT_GE(taken, static_cast<int>(count)) << name;
 }
 

@@ -2,6 +2,7 @@
 // device's roofline.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace tcc::tools {
 struct BenchResult {
   std::vector<double> replays;             // seconds of the whole graph
   std::vector<std::vector<double>> steps;  // seconds of each step, by repetition
-  std::vector<int> choices;                // of the executable's tables, at the sizes at hand
+  std::vector<int> counts;                 // how often each runs; empty: at usual sizes
 };
 
 // The launches of one kernel together.
@@ -23,6 +24,7 @@ struct KernelRow {
   int launches = 0;
   std::vector<double> samples = {};  // seconds of a launch, the mean of all of them, by repetition
   ir::Layers layers = {};            // of all of them
+  std::string sizes = {};            // that have them (exec::sizes_text); "": all sizes
   double each() const;               // the samples' median; 0 without
   double total() const { return each() * launches; }
 };
@@ -40,5 +42,14 @@ BenchResult measure(runtime::Context& context, const exec::Executable& executabl
 std::string bench_table(const BenchResult& bench, const exec::Executable& executable);
 // Writes members of the open object, as docs/run-report.schema.json describes them.
 void bench_json(JsonWriter& json, const BenchResult& bench, const exec::Executable& executable);
+
+// What runs where each step runs so often: "3 launches of 2 kernels", "... (5 for all sizes)".
+std::string launches_text(const exec::Executable& executable, std::span<const int> step_counts);
+// The kernels of regions that have several, by the sizes that they are for: which choice ran, and
+// the kernels of all. "" where sizes choose nothing.
+std::string sizes_table(const exec::Executable& executable, std::span<const int> step_counts);
+// The same, and how many launches ran, as members of the open object.
+void launches_json(JsonWriter& json, const exec::Executable& executable,
+                   std::span<const int> step_counts);
 
 }  // namespace tcc::tools

@@ -48,8 +48,6 @@ class RunPackage {
 
     const auto begin = std::chrono::steady_clock::now();
     runtime::Context context(program, nullptr, dims_);
-    ran_ = &context.program_at_hand();
-    arena_bytes_ = context.arena_bytes();
     if (!options_.states.load.empty())
       load_states(
           options_.states.load, states_,
@@ -67,6 +65,9 @@ class RunPackage {
     }
     if (!options_.states.save.empty())
       save_states(options_.states.save, states_, [&](size_t k) { return last_[k]; });
+    ran_ = &context.program_at_hand();
+    arena_bytes_ = context.arena_bytes();
+    step_counts_ = context.step_counts();
     if (options_.bench > 0) bench_ = measure(context, ran_->executable(), options_.bench);
     report(*program);
     return 0;
@@ -170,13 +171,12 @@ class RunPackage {
       std::cout << "\n";
     }
     std::cout << device_->name() << ": the part for " << package_.parts()[part_].target << ", "
-              << counted(exec::usual_launches(e).size(), "launch", "launches") << " of "
-              << counted(e.kernels.size(), "kernel")
+              << launches_text(e, step_counts_)
               << (ran_ == &program ? "" : " of the variant for these sizes") << ", arena "
               << format_bytes(static_cast<double>(arena_bytes_)) << ", loaded in "
               << format_seconds(load_seconds_) << ", first run in " << format_seconds(run_seconds_)
               << "\n";
-    if (options_.bench > 0) std::cout << bench_table(bench_, e);
+    if (options_.bench > 0) std::cout << bench_table(bench_, e) << sizes_table(e, step_counts_);
   }
 
   std::string json(const runtime::Program& program) const {
@@ -189,10 +189,9 @@ class RunPackage {
     json.key("dims").begin_object();
     for (const auto& [name, size] : dims_) json.member(name, size);
     json.end_object();
-    json.member("target", package_.parts()[part_].target)
-        .member("launches", exec::usual_launches(e).size())
-        .member("kernels", e.kernels.size())
-        .member("is_variant", ran_ != &program)
+    json.member("target", package_.parts()[part_].target);
+    launches_json(json, e, step_counts_);
+    json.member("is_variant", ran_ != &program)
         .member("arena_bytes", arena_bytes_)
         .member("constant_bytes", program.constant_bytes())
         .member("seconds_load", load_seconds_)
@@ -229,7 +228,8 @@ class RunPackage {
   std::vector<NamedType> states_;
   std::vector<Tensor> last_;               // of the states, after the last run
   const runtime::Program* ran_ = nullptr;  // the whole, or a variant
-  int64_t arena_bytes_ = 0;                // at the sizes of the run
+  int64_t arena_bytes_ = 0;                // at the sizes of the last run
+  std::vector<int> step_counts_;           // by these sizes
   ir::Graph interface_;
   std::vector<Tensor> outputs_;
   BenchResult bench_;

@@ -11,6 +11,7 @@
 #include "autotune/tuning_files.h"
 #include "backends/backend.h"
 #include "backends/pipeline.h"
+#include "executable/kernel_sizes.h"
 #include "executable/package.h"
 #include "frontend/graph_file.h"
 #include "support/error.h"
@@ -158,7 +159,7 @@ class Compile {
     write_files(options_.output);
     progress_.clear();
     std::cout << counted(executable_.kernels.size(), "kernel") << " for " << executable_.target.id()
-              << ", " << counted(exec::usual_launches(executable_).size(), "launch", "launches")
+              << ", " << counted(exec::count_usual_launches(executable_), "launch", "launches")
               << ", arena " << format_bytes(static_cast<double>(executable_.arena_bytes.usual()))
               << ": " << (fs::path(options_.output) / "manifest.json").string() << "\n";
     return 0;
@@ -257,6 +258,7 @@ class Compile {
           scalars.push_back(std::get<exec::Scalar>(argument).value);
       add_list(json, "buffers", buffers);
       add_sizes(json, "scalars", scalars);
+      if (!launch->times.is(1)) json.member("times", launch->times.to_string());
       add_list(json, "layers", launch->layers);
       json.end_object();
     }
@@ -272,11 +274,14 @@ class Compile {
     json.member("template", kernel.template_name).member("config", kernel.config);
     json.member("tier", kernel.tier).member("template_version", kernel.template_version);
     json.member("region_key", kernel.region_key);
-    // All launches of a kernel are alike.
+    // All launches of a kernel are alike, but for the sizes that have them.
     const auto launches = exec::launches(executable_);
     const exec::KernelLaunch& launch =
         **std::ranges::find(launches, static_cast<int>(i), &exec::KernelLaunch::kernel);
-    if (launch.chosen.table >= 0) json.member("sizes", sizes_text(launch.chosen));
+    std::string sizes;
+    for (const exec::Chosen& chosen : exec::choices_of(executable_, i))
+      sizes += (sizes.empty() ? "" : "; ") + exec::sizes_text(executable_, chosen);
+    if (!sizes.empty()) json.member("sizes", sizes);
     add_sizes(json, "grid", launch.grid);
     json.member("workgroup", kernel.workgroup).member("subgroup_size", kernel.subgroup_size);
     json.member("dynamic_shared_bytes", kernel.shared_bytes);
@@ -287,13 +292,6 @@ class Compile {
     for (const exec::TensorMap& map : launch.maps) add_map(json, map);
     json.end_array();
     json.member("flops", kernel.flops).member("bytes", kernel.bytes).end_object();
-  }
-
-  // The sizes that have the kernel: "m in 1..64", or "else".
-  std::string sizes_text(const exec::Chosen& chosen) const {
-    const auto& conditions = executable_.tables[static_cast<size_t>(chosen.table)].conditions;
-    const auto choice = static_cast<size_t>(chosen.choice);
-    return choice < conditions.size() ? to_string(conditions[choice]) : "else";
   }
 
   // Parameters after the arguments, to be encoded by cuTensorMapEncodeTiled or, where there is

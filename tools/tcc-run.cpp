@@ -282,8 +282,6 @@ class ProgramRun {
     load_seconds_ = seconds_since(start);
     program_ = program;
     runtime::Context context(program, nullptr, open_sizes_);
-    ran_ = &context.program_at_hand();
-    arena_bytes_ = context.arena_bytes();
     if (!options_.states.load.empty())
       for (size_t i = 0; i < runs_->states().size(); ++i) context.set_state(i, runs_->states()[i]);
     run_all([&](bool needs_states) {
@@ -294,6 +292,9 @@ class ProgramRun {
       for (size_t i = 0; needs_states && i < bound().states.size(); ++i)
         states_.push_back(context.state(i));
     });
+    ran_ = &context.program_at_hand();
+    arena_bytes_ = context.arena_bytes();
+    step_counts_ = context.step_counts();
     if (options_.bench > 0) bench_ = measure(context, ran_->executable(), options_.bench);
   }
 
@@ -355,14 +356,12 @@ class ProgramRun {
     say_if_passes_differ();
     if (!program_) return;
     const exec::Executable& e = ran_->executable();
-    std::cout << device_->name() << ": "
-              << counted(exec::usual_launches(e).size(), "launch", "launches") << " of "
-              << counted(e.kernels.size(), "kernel")
+    std::cout << device_->name() << ": " << launches_text(e, step_counts_)
               << (ran_ == program_.get() ? "" : " of the variant for these sizes") << ", arena "
               << format_bytes(static_cast<double>(arena_bytes_)) << ", compiled in "
               << format_seconds(compile_seconds_) << ", loaded in " << format_seconds(load_seconds_)
               << "\n";
-    if (options_.bench > 0) std::cout << bench_table(bench_, e);
+    if (options_.bench > 0) std::cout << bench_table(bench_, e) << sizes_table(e, step_counts_);
   }
 
   // The outputs, then the states after the last run.
@@ -439,9 +438,8 @@ class ProgramRun {
     json.member("seconds_run", run_seconds_);
     if (program_) {
       const exec::Executable& e = ran_->executable();
-      json.member("target", e.target.id())
-          .member("launches", exec::usual_launches(e).size())
-          .member("kernels", e.kernels.size());
+      json.member("target", e.target.id());
+      launches_json(json, e, step_counts_);
       json.member("arena_bytes", arena_bytes_)
           .member("live_bytes_peak", e.live_bytes_peak.usual())
           .member("constant_bytes", program_->constant_bytes());
@@ -476,7 +474,8 @@ class ProgramRun {
   backends::Scheduled scheduled_;
   exec::Dims open_sizes_;                  // of the run
   const runtime::Program* ran_ = nullptr;  // program_ or a variant
-  int64_t arena_bytes_ = 0;                // at the sizes of the run
+  int64_t arena_bytes_ = 0;                // at the sizes of the last run
+  std::vector<int> step_counts_;           // by these sizes
   std::optional<OpsCheck> ops_;
   BenchResult bench_;
   double compile_seconds_ = 0, load_seconds_ = 0, run_seconds_ = 0;

@@ -83,7 +83,8 @@ class GraphCheck {
     const exec::Executable executable = backends::compile(graph_, kernel_.target(), options);
     double operations = 0;
     for (const exec::KernelLaunch* launch : exec::launches(executable))
-      operations += executable.kernels[static_cast<size_t>(launch->kernel)].flops;
+      operations += static_cast<double>(launch->times.usual()) *
+                    executable.kernels[static_cast<size_t>(launch->kernel)].flops;
     int64_t largest = 0;
     for (const auto& value : graph_.values()) {
       const auto elements = checked_product(ir::const_shape(*value));

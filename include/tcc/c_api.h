@@ -303,7 +303,11 @@ TCC_API int64_t tcc_arena_bytes(const tcc_compiled* compiled) TCC_NOEXCEPT;
 TCC_API int64_t tcc_constant_bytes(const tcc_compiled* compiled) TCC_NOEXCEPT;
 /* Returns a JSON array with an object for each distinct kernel: region, template, config, tier,
  * launches, flops and bytes of a launch, least_seconds (a lower bound of its time), the hashes of
- * the computation (region_key) and of the source (source_key), layers, variant. */
+ * the computation (region_key) and of the source (source_key), layers, variant, sizes. The last one
+ * is an array of the choices by which the sizes of open dims have the kernel, empty if all sizes
+ * do: numbers of a table and of a choice of it, of which one is taken at all sizes, its text, and
+ * ranges, each an array of bounds: of a size ("B*S"), least and most. It is taken where all bounds
+ * of one range hold; the last choice of a table has none. */
 TCC_API const char* tcc_kernel_report(const tcc_compiled* compiled) TCC_NOEXCEPT;
 /* Returns the source of the kernel at `index` of the report, CUDA C++ or GLSL; NULL beyond the
  * report's end. It lives as long as `compiled`. */
@@ -569,6 +573,11 @@ TCC_API tcc_status tcc_context_time(tcc_context* context, int32_t replays,
  * `size` is their number. It waits. */
 TCC_API tcc_status tcc_context_time_kernels(tcc_context* context, double* seconds,
                                             size_t size) TCC_NOEXCEPT;
+/* Gives how often a run at the context's sizes launches each kernel of tcc_kernel_report, in its
+ * order: 0 for kernels that are for other sizes. `size` is their number. TCC_BAD_INPUT where there
+ * are no sizes yet. */
+TCC_API tcc_status tcc_context_kernel_launches(tcc_context* context, int64_t* launches,
+                                               size_t size) TCC_NOEXCEPT;
 
 /* ---- Tuning (docs/tuning.md) */
 

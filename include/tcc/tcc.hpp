@@ -176,19 +176,38 @@ struct CompileOptions {
   std::function<bool()> cancelled{};
 };
 
+// Inclusive bounds on the size of an open dim, or on a product of sizes: "B", "B*S".
+struct DimBounds {
+  std::string size;
+  std::int64_t least = 0, most = 0;
+};
+
+// One choice of a table by which the sizes of open dims choose among several kernels. At all sizes
+// one choice of a table is taken.
+struct SizeChoice {
+  int table = 0;  // tables and choices are numbered from 0 on, those of each variant by themselves
+  int choice = 0;
+  // It is taken where all bounds of one of these hold. The last choice of a table has none: it is
+  // taken where no other one is.
+  std::vector<std::vector<DimBounds>> ranges{};
+  std::string text{};  // "B*S in 1..64 or B*S in 80..96"; "else" for the last choice
+};
+
 // The report of one distinct kernel of a compiled graph.
 struct KernelReport {
   std::string region;               // the ops that are fused in it
   std::string kernel_template;      // the template that it was made from
   std::string config;               // "block_m=64 ..."
   std::string tier;                 // source of the config: exact, stale, nearest, device, default
-  int launches = 0;                 // per run, at sizes that have it
+  int launches = 0;                 // per run, at the sizes that have most of them
   double flops = 0, bytes = 0;      // per launch: operations, and bytes read and written
   double least_seconds = 0;         // per launch: a lower bound for this device
   std::vector<std::string> layers;  // of the graph as written that its launches compute
   // The hash of the computation (as in tuning records), and the hash of the source text.
   std::string region_key, source_key;
   std::string variant{};  // "S=128": it is of this variant (CompileOptions::specialize); or ""
+  // The choices by which runs have it; none: runs have it at all sizes (of its variant).
+  std::vector<SizeChoice> sizes{};
 };
 
 class KernelFile;  // tcc/tuned_kernel.hpp
@@ -403,8 +422,11 @@ class Context {
   double time(int replays = 1);
   // Returns the device's seconds for one launch of each kernel, in the order of
   // CompiledGraph::kernels(): the mean over its launches in one run, each of which is timed; 0 for
-  // those of variants for other sizes. It waits.
+  // those that are for other sizes. It waits.
   std::vector<double> time_kernels();
+  // Returns how often a run at the context's sizes launches each kernel, in the same order: 0 for
+  // those that are for other sizes. Throws Error(bad_input) where there are no sizes yet.
+  std::vector<int> kernel_launches();
 
  private:
   friend struct ContextAccess;  // of files that know what a context is

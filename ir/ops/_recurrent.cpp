@@ -90,9 +90,8 @@ std::vector<Type> infer(const InferContext& context, const RecurrentOp& spec) {
   const Node& node = context.node;
   const bool batched = batch_first(node);
   const SymInt &steps = x.shape[batched ? 1 : 0], &batch = x.shape[batched ? 0 : 1];
-  const int64_t count = const_extent(context, steps, "the number of steps");
-  context.require(count <= kMostSteps,
-                  str("a sequence of ", count,
+  context.require(!steps.is_const() || steps.value() <= kMostSteps,
+                  str("a sequence of ", steps,
                       " steps is too long: layers are unrolled over at most ", kMostSteps));
   const int64_t hidden = const_extent(context, context.inputs[kRecurrent]->shape[2], "hidden size");
   const SymInt d = directions(node), h = hidden, gates = spec.gates * hidden;
@@ -259,6 +258,8 @@ class Group {
 std::vector<Value*> compose(Builder& b, const Node& node, const RecurrentOp& spec) {
   const bool batched = batch_first(node);
   Value* x = operand(node, kInputs);
+  // These are unrolled, which takes a number of steps.
+  if (spec.quantized && !x->shape()[batched ? 1 : 0].is_const()) return {};
   if (batched) x = b.transpose(x, 0, 1);
   const int64_t all = directions(node);
   const int64_t count = all == 2 && !spec.quantized && alike(node, spec) ? 2 : 1;

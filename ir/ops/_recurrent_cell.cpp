@@ -25,9 +25,8 @@ std::optional<RecurrentSteps> recurrent_steps(const Node& node) {
   RecurrentSteps steps;
   steps.projected = operand(ops::kProjected);
   steps.weight = operand(ops::kStepWeight);
-  if (!steps.projected->shape()[1].is_const()) return std::nullopt;
-  steps.steps = steps.projected->shape()[0].value();
-  steps.batch = steps.projected->shape()[1].value();
+  steps.steps = steps.projected->shape()[0];
+  steps.batch = steps.projected->shape()[1];
   steps.directions = steps.weight->shape()[0].value();
   steps.hidden = steps.weight->shape()[2].value();
   steps.gates = layer->gates;

@@ -53,9 +53,7 @@ std::vector<Type> infer_steps(const InferContext& context, const RecurrentOp& sp
                   "projected and weight_hh must have three dims each");
   context.require(weight.dtype == projected.dtype, "projected and weight_hh must have one dtype");
   const SymInt &batch = projected.shape[1], &h = weight.shape[2];
-  context.require(projected.shape[0].is_const() && projected.shape[0].value() >= 1 &&
-                      h.is_const() && h.value() >= 1,
-                  "the number of steps and the hidden size must be positive numbers");
+  context.require(h.is_const() && h.value() >= 1, "the hidden size must be a positive number");
   const SymInt d = context.node.attr<std::string>("direction") == "bidirectional" ? 2 : 1,
                gates = h * spec.gates;
   require_shape(context, kProjected, {projected.shape[0], batch, d * gates},
@@ -83,6 +81,7 @@ std::vector<Type> infer_steps(const InferContext& context, const RecurrentOp& sp
 }
 
 std::vector<Value*> compose_steps(Builder& b, const Node& node, const RecurrentOp& spec) {
+  if (!node.inputs[kProjected]->shape()[0].is_const()) return {};  // they are unrolled
   RecurrentLoop loop(b, node.inputs, node.inputs[kProjected]->dtype(),
                      node.attr<std::string>("direction"));
   const auto narrow = [dtype = node.inputs[kProjected]->dtype()](Builder& of, Value* h) {
@@ -147,6 +146,8 @@ RecurrentLoop::RecurrentLoop(Builder& b, const std::vector<Value*>& inputs, DTyp
       count_(direction == "bidirectional" ? 2 : 1),
       projected_(b.compute(inputs[kProjected])),
       lengths_(step_operand(inputs, kStepLengths)) {
+  // Narrower types do not count all steps.
+  if (lengths_ && size_bytes(lengths_->dtype()) < 4) lengths_ = b_.cast(lengths_, DType::i32);
   const auto by_row = [&](size_t k) {  // with a dim for the batch after the directions
     Value* value = step_operand(inputs, k);
     return value ? b_.compute(b_.unsqueeze(value, 1)) : nullptr;
@@ -167,7 +168,7 @@ RecurrentLoop::RecurrentLoop(Builder& b, const std::vector<Value*>& inputs, DTyp
 bool RecurrentLoop::has_few_rows() const { return batch_.is_const() && batch_.value() <= kFewRows; }
 
 std::vector<Value*> RecurrentLoop::unroll(const Node& node, const RecurrentOp& spec) {
-  if (count_ == 2) projected_ = by_step(projected_);
+  if (count_ == 2 && steps_ > 0) projected_ = by_step(projected_);
   const auto initial = [&](Value* state) {
     return state ? state : b_.splat(compute_dtype(dtype_), {count_, batch_, cell.hidden}, 0);
   };
@@ -222,6 +223,7 @@ Value* RecurrentLoop::advance(RecurrentState& state, const RecurrentState& next,
 
 // The outputs of all steps as [T, D, B, H].
 Value* RecurrentLoop::in_order(const std::vector<Value*>& out) {
+  if (steps_ == 0) return b_.splat(dtype_, {0, count_, batch_, cell.hidden}, 0);
   std::vector<Value*> rows;
   for (int64_t t = 0; t < steps_; ++t) {
     std::vector<Value*> sides;  // time() is its own inverse

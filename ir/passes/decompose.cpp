@@ -83,6 +83,11 @@ class Decomposer {
     Builder builder(graph_);
     builder.set_location(node->location);
     std::vector<Value*> results = node->op->compose(builder, *node);
+    if (results.empty()) {
+      TCC_CHECK(graph_.nodes().empty(), node->op_name(), " composes nothing of new nodes");
+      done_.push_back(std::move(node));
+      return;
+    }
     TCC_CHECK(results.size() == node->outputs.size(), node->op_name(), " composes ", results.size(),
               " results of ", node->outputs.size());
     for (size_t k = 0; k < results.size(); ++k)

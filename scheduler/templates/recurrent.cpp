@@ -30,11 +30,10 @@ struct RecurrentShape : RecurrentValues {
   RecurrentShape(const ir::RecurrentSteps& sizes, const RecurrentValues& values)
       : RecurrentValues(values),
         hidden(sizes.hidden),
-        steps(sizes.steps),
-        batch(sizes.batch),
+        steps(sizes.steps.usual()),
         gates(sizes.gates),
         states(sizes.states),
-        groups(ceil_div(batch, rows)),
+        groups(ceil_div(sizes.batch.usual(), rows)),
         workgroups(sizes.directions * groups),
         columns(gates * hidden),
         threads_r(rows / thread_rows),
@@ -44,9 +43,11 @@ struct RecurrentShape : RecurrentValues {
         chunks(thread_chunks * shares),
         items(ceil_div(hidden * rows, threads)) {}
 
+  // Layers of few columns leave threads idle.
+  bool is_least() const { return threads == 32 && thread_columns == 1 && thread_rows == 1; }
   bool is_shared_out() const {
     return threads_c > 0 && shares <= power_of_two_at_least(ceil_div(hidden, kChunk)) &&
-           threads_c * thread_columns < 2 * std::max(columns, thread_columns);
+           (is_least() || threads_c * thread_columns < 2 * std::max(columns, thread_columns));
   }
   int64_t weight_words() const { return chunks * kChunk * columns; }
   int64_t shared_bytes() const {
@@ -61,8 +62,8 @@ struct RecurrentShape : RecurrentValues {
   int64_t registers() const {
     return 48 + kept() + thread_columns * (thread_rows + kChunk) + kChunk + 3 * gates;
   }
-  // Loop iterations of a thread, unrolled ones included.
-  int64_t iterations() const {
+  // Loop iterations of a thread over so many steps, unrolled ones included.
+  SymInt iterations(const SymInt& all_steps) const {
     const int64_t parts = thread_chunks * kChunk;  // vectors may be of one weight
     const int64_t product =
         parts * (1 + 3 * thread_columns + thread_rows * (2 + 2 * thread_columns)) +
@@ -71,10 +72,10 @@ struct RecurrentShape : RecurrentValues {
     const int64_t fill = ceil_div(rows * (chunks * kChunk + 4), threads) * (1 + states) +
                          items * (1 + 2 * states) +
                          (weights == kInMemory ? 0 : 4 * ceil_div(weight_words(), threads) * 4);
-    return steps * (1 + tiles * (1 + product) + items * item) + fill;
+    return all_steps * (1 + tiles * (1 + product) + items * item) + fill;
   }
 
-  int64_t hidden, steps, batch, gates, states;
+  int64_t hidden, steps, gates, states;  // sizes that come at run time are the usual ones
   int64_t groups, workgroups, columns;
   // Threads along the rows and the columns; columns are so many tiles.
   int64_t threads_r, threads_c, tiles;
@@ -97,12 +98,12 @@ constexpr Rule<RecurrentValues, RecurrentCase> kValueRules[] = {
     {"a workgroup has no more threads than the device allows",
      [](const auto& v, const auto& of) { return v.threads <= of.target.max_workgroup_size; }},
     {"fewer than twice the batch's rows",
-     [](const auto& v, const auto& of) { return v.rows < 2 * of.plan.sizes.batch; }},
+     [](const auto& v, const auto& of) { return v.rows < 2 * of.plan.sizes.batch.range().hi; }},
     {"sums are few",
      [](const auto& v, const auto&) { return v.thread_columns * v.thread_rows <= 32; }},
 };
 constexpr Rule<RecurrentShape, RecurrentCase> kRules[] = {
-    {"threads share out columns and sums, and none is idle for want of them",
+    {"threads share out columns and sums, and of more than 32 few are idle for want of them",
      [](const auto& s, const auto&) { return s.is_shared_out(); }},
     {"weights in registers are those of one tile, and few",
      [](const auto& s, const auto&) {
@@ -117,7 +118,8 @@ constexpr Rule<RecurrentShape, RecurrentCase> kRules[] = {
      [](const auto& s, const auto& of) { return s.shared_bytes() <= of.target.shared_bytes; }},
     {"loops are as short as the device allows",
      [](const auto& s, const auto& of) {
-       return of.target.max_loop_iterations == 0 || s.iterations() <= of.target.max_loop_iterations;
+       return of.target.max_loop_iterations == 0 ||
+              s.iterations(of.plan.sizes.steps).range().hi <= of.target.max_loop_iterations;
      }},
 };
 
@@ -218,22 +220,22 @@ class WholeLayer : public RuledCandidate<RecurrentCase> {
     Kernel kernel = start_kernel(region());
     kernel.source = "recurrent";
     kernel.workgroup = static_cast<int>(s.threads);
-    kernel.grid = s.workgroups;
+    kernel.grid = sizes.directions * ir::ceildiv(sizes.batch, s.rows);
     // Static, in the source, where targets have no other.
     if (target().declared_shared_bytes > 0) kernel.shared_bytes = s.shared_bytes();
-    kernel.flops = 2.0 * number(sizes.steps * sizes.batch * sizes.directions) *
+    kernel.flops = 2.0 * number(s.steps * sizes.batch.usual() * sizes.directions) *
                    number(sizes.gates * sizes.hidden * sizes.hidden);
-    kernel.defines = recurrent_defines(plan, {{"EXCHANGE", kAlone},
-                                              {"INITIAL", false},
-                                              {"MATRIX", false},
-                                              {"UNITS", sizes.hidden},
-                                              {"PARTS", 1},
-                                              {"ROWS", s.rows},
-                                              {"GROUPS", s.groups},
-                                              {"SHARES", s.shares},
-                                              {"THREAD_COLUMNS", s.thread_columns},
-                                              {"THREAD_ROWS", s.thread_rows},
-                                              {"WEIGHTS", s.weights}});
+    if (!kernel.sizes.empty()) kernel.loop_iterations = s.iterations(sizes.steps);
+    define_recurrent(kernel, plan, s.rows,
+                     {{"EXCHANGE", kAlone},
+                      {"INITIAL", false},
+                      {"MATRIX", false},
+                      {"UNITS", sizes.hidden},
+                      {"PARTS", 1},
+                      {"SHARES", s.shares},
+                      {"THREAD_COLUMNS", s.thread_columns},
+                      {"THREAD_ROWS", s.thread_rows},
+                      {"WEIGHTS", s.weights}});
     const RecurrentHooks hooks(region(), plan);
     kernel.hooks = {hooks.load_x(), hooks.load_w(),     hooks.initial(),
                     hooks.cell(),   hooks.store_last(), hooks.rounded()};
@@ -251,6 +253,8 @@ class RecurrentTemplate : public Template {
   int version() const override { return 1; }
   int specificity() const override { return 0; }
   bool takes_composites() const override { return true; }
+  // Steps and rows of the batch may be open.
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<RecurrentPlan> plan = plan_recurrent(region);
@@ -264,7 +268,8 @@ class RecurrentTemplate : public Template {
     if (!best)
       return Refusal{str("no workgroup of ", target.id(), " has memory and loops for ",
                          sizes.hidden, " hidden units over ", sizes.steps, " steps")};
-    if (kMustWinBy * best->cost > apart)
+    // Steps whose number comes at run time cannot be unrolled.
+    if (sizes.steps.is_const() && kMustWinBy * best->cost > apart)
       return Refusal{str("all steps in one kernel take about ", std::lround(best->cost * 1e6),
                          " us, and steps of their own ", std::lround(apart * 1e6), " us")};
     return std::make_shared<const WholeLayer>(*this, region, target, std::move(rules),

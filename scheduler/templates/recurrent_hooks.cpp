@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/size_range.h"
 #include "ir/sizes.h"
 #include "scheduler/cost.h"
 #include "scheduler/inline.h"
@@ -69,7 +70,10 @@ OrRefusal<RecurrentPlan> plan_recurrent(const Region& region) {
   for (const ir::Node* node : region.nodes)
     if (node != plan.node && node->op->kind != ir::OpKind::view)
       return Refusal{str(node->op_name(), " stands in the region of a recurrent layer")};
-  if (plan.sizes.batch == 0) return Refusal{"a batch of no rows"};
+  if (plan.sizes.batch.is(0)) return Refusal{"a batch of no rows"};
+  if (plan.sizes.steps.is(0)) return Refusal{"no steps"};
+  if (plan.sizes.steps.range().lo < 0)
+    return Refusal{str(plan.sizes.steps, " steps, a number that may be negative")};
   plan.dtype = plan.sizes.projected->dtype();
   if (plan.dtype != DType::f32 && plan.dtype != DType::f16 && plan.dtype != DType::bf16)
     return Refusal{str("a state of ", tcc::name(plan.dtype), ", where f32 is kept")};
@@ -92,13 +96,13 @@ Hook RecurrentHooks::hook(std::string name, const std::vector<std::string>& indi
   Hook hook;
   hook.name = std::move(name);
   for (const std::string& index : indices) {
-    const int64_t extent = index == "direction" ? sizes.directions
-                           : index == "t"       ? sizes.steps
-                           : index == "row"     ? sizes.batch
-                           : index == "unit"    ? sizes.hidden
-                           : index == "half"    ? 2
-                                                : 0;
-    TCC_CHECK(extent > 0, "an index ", index);
+    const SymInt extent = index == "direction" ? sizes.directions
+                          : index == "t"       ? sizes.steps
+                          : index == "row"     ? sizes.batch
+                          : index == "unit"    ? sizes.hidden
+                          : index == "half"    ? SymInt(2)
+                                               : SymInt(0);
+    TCC_CHECK(!extent.is(0), "an index ", index);
     hook.parameters.push_back(Hook::index_parameter(index, extent));
   }
   return hook;
@@ -152,15 +156,15 @@ Hook RecurrentHooks::initial() const {
 
 Hook RecurrentHooks::length() const {
   Hook hook = this->hook("length", {"row"});
-  const Expr length =
+  Expr length =
       Inliner(region_).value_at(plan_.sizes.lengths, std::vector<SymInt>{hook.parameters[0].axis});
-  const auto number = [&](int64_t value) { return ir::constant_int(length->dtype, value); };
+  const DType dtype = length->dtype;
+  if (size_bytes(dtype) >= 4)  // an i32 holds the numbers of narrower types
+    length = ir::call(ir::Fn::minimum, {length, ir::constant_int(dtype, ir::kMostSize)});
+  length = ir::call(ir::Fn::maximum, {length, ir::constant_int(dtype, 0)});
   hook.returns = true;
   hook.result = DType::i32;
-  hook.body = {return_value(ir::cast(
-      ir::call(ir::Fn::maximum,
-               {ir::call(ir::Fn::minimum, {length, number(plan_.sizes.steps)}), number(0)}),
-      DType::i32))};
+  hook.body = {return_value(ir::cast(length, DType::i32))};
   return hook;
 }
 
@@ -278,7 +282,8 @@ Hook RecurrentHooks::store_states() const {
 
 double unrolled_seconds(const RecurrentPlan& plan, const Target& target) {
   const ir::RecurrentSteps& s = plan.sizes;
-  const bool is_product = s.batch > 4;  // else sums
+  const int64_t batch = s.batch.usual();
+  const bool is_product = batch > 4;  // else sums
   const auto weights = static_cast<double>(s.directions * s.gates * s.hidden * s.hidden);
   const bool on_matrix_units = is_product && plan.dtype != DType::f32 && target.flops_matrix > 0;
   const double rate = on_matrix_units ? target.flops_matrix / 8 : 0.5 * operation_rate(target);
@@ -286,28 +291,32 @@ double unrolled_seconds(const RecurrentPlan& plan, const Target& target) {
   const double latency = target.serial_workgroups ? 0 : 1.5e-6;
   const double step = (is_product ? 2 : 1) * (launch_seconds(target) + latency) +
                       weights * size_bytes(plan.dtype) / cache_bandwidth(target) +
-                      weights * static_cast<double>(s.batch) / rate;
-  return static_cast<double>(s.steps) * step;
+                      weights * static_cast<double>(batch) / rate;
+  return static_cast<double>(s.steps.usual()) * step;
 }
 
-std::vector<std::pair<std::string, std::string>> recurrent_defines(
-    const RecurrentPlan& plan, const std::vector<std::pair<const char*, int64_t>>& more) {
+void define_recurrent(Kernel& kernel, const RecurrentPlan& plan, int64_t rows,
+                      const std::vector<std::pair<const char*, int64_t>>& more) {
   const ir::RecurrentSteps& sizes = plan.sizes;
-  std::vector<std::pair<std::string, std::string>> defines;
-  for (const auto& [name, value] :
-       std::initializer_list<std::pair<const char*, int64_t>>{{"STEPS", sizes.steps},
-                                                              {"BATCH", sizes.batch},
-                                                              {"HIDDEN", sizes.hidden},
-                                                              {"DIRECTIONS", sizes.directions},
-                                                              {"GATES", sizes.gates},
-                                                              {"STATES", sizes.states},
-                                                              {"REVERSE", sizes.reverse},
-                                                              {"LENGTHS", sizes.lengths != nullptr},
-                                                              {"STORE_OUT", plan.out != nullptr},
-                                                              {"W_VECTOR", plan.w_vector}})
-    defines.emplace_back(name, std::to_string(value));
-  for (const auto& [name, value] : more) defines.emplace_back(name, std::to_string(value));
-  return defines;
+  for (const auto& [name, size] : {std::pair{"STEPS", sizes.steps},
+                                   {"BATCH", sizes.batch},
+                                   {"GROUPS", ir::ceildiv(sizes.batch, rows)}}) {
+    if (size.is_const())
+      kernel.defines.emplace_back(name, std::to_string(size.value()));
+    else
+      kernel.counts.push_back({name, size});
+  }
+  const std::pair<const char*, int64_t> all[] = {{"ROWS", rows},
+                                                 {"HIDDEN", sizes.hidden},
+                                                 {"DIRECTIONS", sizes.directions},
+                                                 {"GATES", sizes.gates},
+                                                 {"STATES", sizes.states},
+                                                 {"REVERSE", sizes.reverse},
+                                                 {"LENGTHS", sizes.lengths != nullptr},
+                                                 {"STORE_OUT", plan.out != nullptr},
+                                                 {"W_VECTOR", plan.w_vector}};
+  for (const auto& [name, value] : all) kernel.defines.emplace_back(name, std::to_string(value));
+  for (const auto& [name, value] : more) kernel.defines.emplace_back(name, std::to_string(value));
 }
 
 double cell_slots(const Region& region, const RecurrentPlan& plan) {

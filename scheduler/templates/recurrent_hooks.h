@@ -9,7 +9,7 @@
 //          values[W_VECTOR])       vectors along it
 //   initial(direction, row, unit,  the states before the first step
 //           values[states])
-//   length(row) -> i32             the number of the row's steps, from 0 to all of them
+//   length(row) -> i32             the number of the row's steps, from 0 on
 //   cell(direction, unit,          the next states, from the parts of each gate: the projection's
 //        x[gates], p[gates],       and the product's
 //        state[states],
@@ -52,11 +52,12 @@ OrRefusal<RecurrentPlan> plan_recurrent(const Region& region);
 
 // Memory between workgroups that share the hidden units of a layer, as arguments of the kernel.
 struct RecurrentMemory {
-  int h = -1;                   // of the plan's dtype, [2][directions][rows][width]
-  int states = -1;              // f32, [directions][batch][hidden][states]; -1: none
-  int64_t rows = 0, width = 0;  // the batch and the hidden size, padded
+  int h = -1;         // of the plan's dtype, [2][directions][rows][width]
+  int states = -1;    // f32, [directions][batch][hidden][states]; -1: none
+  SymInt rows = 0;    // the batch, padded
+  int64_t width = 0;  // the hidden size, padded
 
-  int64_t h_elements(const ir::RecurrentSteps& sizes) const {
+  SymInt h_elements(const ir::RecurrentSteps& sizes) const {
     return 2 * sizes.directions * rows * width;
   }
 };
@@ -99,8 +100,9 @@ double cell_slots(const Region& region, const RecurrentPlan& plan);
 // Predicts the time of the steps of an unrolled layer: one launch each for few rows, else two. No
 // GPU was measured.
 double unrolled_seconds(const RecurrentPlan& plan, const Target& target);
-// The defines that all forms of the device source have.
-std::vector<std::pair<std::string, std::string>> recurrent_defines(
-    const RecurrentPlan& plan, const std::vector<std::pair<const char*, int64_t>>& more);
+// Sets the defines that all forms of the device source have, and `more`. A workgroup has so many
+// rows. Sizes that come at run time are numbers that the kernel gets (Kernel::counts).
+void define_recurrent(Kernel& kernel, const RecurrentPlan& plan, int64_t rows,
+                      const std::vector<std::pair<const char*, int64_t>>& more);
 
 }  // namespace tcc::sched

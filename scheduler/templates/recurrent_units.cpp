@@ -55,7 +55,8 @@ struct UnitsShape : UnitsValues {
       : UnitsValues(values),
         sizes(plan.sizes),
         exchange(form),
-        groups(ceil_div(sizes.batch, rows)),
+        steps(sizes.steps.usual()),
+        groups(ceil_div(sizes.batch.usual(), rows)),
         parts(ceil_div(sizes.hidden, units)),
         workgroups(sizes.directions * groups * parts),
         columns(sizes.gates * units),
@@ -79,10 +80,14 @@ struct UnitsShape : UnitsValues {
     }
   }
 
+  // Layers of few columns leave threads idle.
+  bool is_least() const {
+    return units >= sizes.hidden && threads == 32 && thread_columns == 1 && thread_rows == 1;
+  }
   bool is_shared_out() const {
     if (matrix) return warps <= power_of_two_at_least(blocks);
     return threads_c > 0 && shares <= power_of_two_at_least(ceil_div(sizes.hidden, kChunk)) &&
-           threads_c * thread_columns < 2 * std::max(columns, thread_columns);
+           (is_least() || threads_c * thread_columns < 2 * std::max(columns, thread_columns));
   }
   int64_t kept() const {
     return !matrix && weights == kInRegisters ? thread_chunks * kChunk * thread_columns : 0;
@@ -103,20 +108,23 @@ struct UnitsShape : UnitsValues {
     return 48 + kept() + thread_columns * (thread_rows + kChunk) + kChunk + 3 * sizes.gates +
            (exchange == kByWaiting ? items * (sizes.gates + 1) : 0);
   }
-  // Loop iterations of a thread in one launch, unrolled ones included.
-  int64_t iterations() const {
+  SymInt grid_groups() const { return sizes.directions * ir::ceildiv(sizes.batch, rows); }
+  SymInt grid() const { return grid_groups() * parts; }
+  // Loop iterations of a thread over so many steps of one launch, unrolled ones included.
+  SymInt iterations(const SymInt& all_steps) const {
     const int64_t per_thread = thread_chunks * kChunk;
     const int64_t product =
         per_thread * (1 + 3 * thread_columns + thread_rows * (2 + 2 * thread_columns)) +
         3 * thread_columns * (1 + thread_rows);
     const int64_t fill = ceil_div(rows * all_chunks(), threads) * (1 + 3 * kChunk);
     const int64_t item = 1 + shares * (1 + sizes.gates) + sizes.gates + 6 * sizes.states;
-    return 1 + fill + tiles * (1 + product) + 2 * items * item;
+    return all_steps * (1 + fill + tiles * (1 + product) + 2 * items * item);
   }
 
   const ir::RecurrentSteps& sizes;
   Exchange exchange;
-  int64_t groups, parts, workgroups, columns, items, width;
+  // Of sizes that come at run time, the usual ones.
+  int64_t steps, groups, parts, workgroups, columns, items, width;
   // With FMAs.
   int64_t threads_r = 0, threads_c = 0, tiles = 0, thread_chunks = 0;
   // With matrix units.
@@ -157,16 +165,17 @@ constexpr Rule<UnitsValues, UnitsCase> kValueRules[] = {
     {"fewer than twice the batch's rows, and than twice the hidden units",
      [](const auto& v, const auto& of) {
        const ir::RecurrentSteps& sizes = of.plan.sizes;
-       return (v.rows < 2 * sizes.batch || (v.matrix && v.rows == 8)) && v.units < 2 * sizes.hidden;
+       return (v.rows < 2 * sizes.batch.range().hi || (v.matrix && v.rows == 8)) &&
+              v.units < 2 * sizes.hidden;
      }},
 };
 constexpr Rule<UnitsShape, UnitsCase> kRules[] = {
-    {"threads share out columns and sums, and none is idle for want of them",
+    {"threads share out columns and sums, and of more than 32 few are idle for want of them",
      [](const auto& s, const auto&) { return s.is_shared_out(); }},
     {"workgroups that wait for each other have a unit each",
      [](const auto& s, const auto& of) {
        return s.exchange == kByLaunch ||
-              (s.workgroups <= of.target.compute_units && s.items <= kMostItems);
+              (s.grid().range().hi <= of.target.compute_units && s.items <= kMostItems);
      }},
     {"weights in registers are those of one tile, and few",
      [](const auto& s, const auto&) {
@@ -186,7 +195,8 @@ constexpr Rule<UnitsShape, UnitsCase> kRules[] = {
      [](const auto& s, const auto& of) { return s.shared_bytes() <= of.target.shared_bytes; }},
     {"loops are as short as the device allows",
      [](const auto& s, const auto& of) {
-       return of.target.max_loop_iterations == 0 || s.iterations() <= of.target.max_loop_iterations;
+       return of.target.max_loop_iterations == 0 ||
+              s.iterations(1).value() <= of.target.max_loop_iterations;
      }},
 };
 
@@ -227,7 +237,7 @@ class UnitsModel {
         element_(size_bytes(of.plan.dtype)) {}
 
   double seconds(const UnitsShape& s) const {
-    const double step = predicted_seconds(step_cost(s), target_), steps = number(s.sizes.steps);
+    const double step = predicted_seconds(step_cost(s), target_), steps = number(s.steps);
     if (s.exchange == kByLaunch) return steps * step;
     const double all = number(s.workgroups * s.columns * s.sizes.hidden) * element_;
     return launch_seconds(target_) + all / cache_bandwidth(target_) +
@@ -270,7 +280,7 @@ class UnitsModel {
     cost.elements = threads * elements;
     const double h = number(s.workgroups * s.rows * s.width) * element_;
     const double weights = number(s.workgroups * s.columns * s.sizes.hidden) * element_;
-    const double projected = bytes_ / number(s.sizes.steps);
+    const double projected = bytes_ / number(s.steps);
     cost.memory_bytes = projected;
     cost.cache_bytes = projected + h + (reads ? weights : 0);
     cost.bytes_in_flight = s.matrix || reads ? 64 : 16;
@@ -305,15 +315,17 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
     const UnitsShape s = rules().shape(config);
     const bool waits = s.exchange == kByWaiting;
     if (s.matrix) plan.w_vector = std::gcd<int64_t>(sizes.hidden, 8);
-    const bool has_initial = std::ranges::any_of(sizes.initial, [](auto* v) { return v; });
+    // Of no steps, the initial states are the last ones.
+    const bool is_begun =
+        std::ranges::any_of(sizes.initial, [](auto* v) { return v; }) || sizes.steps.range().lo < 1;
 
     KernelSequence sequence;
     Kernel kernel = start_kernel(region());
     const auto first = static_cast<int>(kernel.arguments.size());
     RecurrentMemory memory;
-    memory.rows = s.groups * s.rows;
+    memory.rows = ir::ceildiv(sizes.batch, s.rows) * s.rows;
     memory.width = s.width;
-    const auto add = [&](const char* name, DType dtype, int64_t elements, bool zeroed) {
+    const auto add = [&](const char* name, DType dtype, const SymInt& elements, bool zeroed) {
       sequence.workspaces.push_back({name, dtype, elements, zeroed});
       Argument argument{dtype, Argument::Access::read_write, elements, 16};
       argument.needed = 16;
@@ -323,31 +335,33 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
     memory.h = add("h", plan.dtype, memory.h_elements(sizes), true);
     int counters = -1;
     if (waits)
-      counters = add("arrivals", DType::i32, sizes.directions * s.groups * kCounterStride, true);
+      counters = add("arrivals", DType::i32, s.grid_groups() * kCounterStride, true);
     else
       memory.states = add("states", DType::f32,
-                          sizes.directions * sizes.batch * sizes.hidden * sizes.states, true);
+                          sizes.batch * (sizes.directions * sizes.hidden * sizes.states), true);
 
     kernel.source = "recurrent";
     kernel.workgroup = static_cast<int>(s.threads);
-    kernel.grid = s.workgroups;
+    kernel.grid = s.grid();
     kernel.cooperative = waits;
     kernel.numbered = !waits;
     if (waits) kernel.resident = 1;
     // Static, in the source, where targets have no other.
     if (target().declared_shared_bytes > 0) kernel.shared_bytes = s.shared_bytes();
-    const int64_t launches = waits ? 1 : sizes.steps + (has_initial ? 1 : 0);
-    kernel.flops = 2.0 * number(sizes.steps * sizes.batch * sizes.directions) *
-                   number(sizes.gates * sizes.hidden * sizes.hidden) / number(launches);
-    kernel.bytes /= number(launches);
-    kernel.defines = recurrent_defines(plan, {{"EXCHANGE", s.exchange},
-                                              {"INITIAL", has_initial},
-                                              {"MATRIX", s.matrix},
-                                              {"UNITS", s.units},
-                                              {"PARTS", s.parts},
-                                              {"ROWS", s.rows},
-                                              {"GROUPS", s.groups},
-                                              {"WEIGHTS", s.weights}});
+    const SymInt launches = waits ? SymInt(1) : sizes.steps + (is_begun ? 1 : 0);
+    const double count = number(std::max<int64_t>(launches.usual(), 1));
+    kernel.flops = 2.0 * number(s.steps * sizes.batch.usual() * sizes.directions) *
+                   number(sizes.gates * sizes.hidden * sizes.hidden) / count;
+    kernel.bytes /= count;
+    if (!kernel.sizes.empty())
+      kernel.loop_iterations = s.iterations(waits ? sizes.steps : SymInt(1));
+    define_recurrent(kernel, plan, s.rows,
+                     {{"EXCHANGE", s.exchange},
+                      {"INITIAL", is_begun},
+                      {"MATRIX", s.matrix},
+                      {"UNITS", s.units},
+                      {"PARTS", s.parts},
+                      {"WEIGHTS", s.weights}});
     const auto define = [&](const char* name, int64_t value) {
       kernel.defines.emplace_back(name, std::to_string(value));
     };
@@ -369,7 +383,7 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
     kernel.hooks = {hooks.load_x(), hooks.load_w(), hooks.cell(), hooks.store_last(),
                     hooks.store_h()};
     if (!s.matrix) kernel.hooks.push_back(hooks.load_h());
-    if (has_initial) kernel.hooks.push_back(hooks.initial());
+    if (is_begun) kernel.hooks.push_back(hooks.initial());
     if (sizes.lengths) kernel.hooks.push_back(hooks.length());
     if (plan.out) kernel.hooks.push_back(hooks.store_out());
     if (!waits) {
@@ -378,8 +392,7 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
     }
     std::vector<int> buffers(kernel.arguments.size());
     std::iota(buffers.begin(), buffers.end(), 0);
-    sequence.launches.push_back(
-        {std::move(kernel), std::move(buffers), static_cast<int>(launches)});
+    sequence.launches.push_back({std::move(kernel), std::move(buffers), launches});
     return sequence;
   }
 
@@ -392,6 +405,8 @@ class UnitsTemplate : public Template {
   int version() const override { return 1; }
   int specificity() const override { return 0; }
   bool takes_composites() const override { return true; }
+  // Steps and rows of the batch may be open.
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<RecurrentPlan> plan = plan_recurrent(region);
@@ -400,7 +415,7 @@ class UnitsTemplate : public Template {
     if (exchange_ == kByWaiting && !target.cooperative_launches)
       return Refusal{str("workgroups wait for each other, and ", target.id(),
                          " does not promise to run all of them at once")};
-    if (plan->sizes.steps > kMostLaunches)
+    if (exchange_ == kByLaunch && plan->sizes.steps.range().lo > kMostLaunches)
       return Refusal{str(plan->sizes.steps, " steps are too many")};
     const double apart = unrolled_seconds(*plan, target);
     UnitsRules rules = rules_of(*std::move(plan), exchange_, target);
@@ -411,7 +426,8 @@ class UnitsTemplate : public Template {
       return Refusal{str("the weights of ", sizes.hidden, " hidden units and ", sizes.directions,
                          sizes.directions > 1 ? " directions" : " direction",
                          " do not fit the workgroups of ", target.id())};
-    if (best->cost > kMayLoseBy * apart)
+    // Steps whose number comes at run time cannot be unrolled.
+    if (sizes.steps.is_const() && best->cost > kMayLoseBy * apart)
       return Refusal{str("its steps take about ", std::lround(best->cost * 1e6),
                          " us, and those of an unrolled layer ", std::lround(apart * 1e6), " us")};
     return std::make_shared<const SharedLayer>(*this, region, target, std::move(rules),

@@ -34,11 +34,11 @@ class OnlineReduction : public ReductionRows {
     const auto piece = [&](const SymInt& first, int64_t count) {
       return reduce_piece(values, first, count);
     };
+    const int64_t registers = indexed_registers_ ? 8 : 32;
     if (cached_)
       append(*body_, piece(0, iterations_.value()));
     else
-      append(*body_,
-             in_pieces(std::max<int64_t>(1, (indexed_registers_ ? 8 : 32) / width_), piece));
+      append(*body_, in_pieces(std::max<int64_t>(1, registers / width_), piece));
     combine_threads();
   }
 

@@ -123,7 +123,7 @@ void expect_sums(Context& context) {
     ASSERT_EQ(y.shape(), (std::vector<int64_t>{std::ssize(expected) / 4, 4}));
     for (int64_t i = 0; i < y.numel(); ++i)
       EXPECT_EQ(y.get(i), expected[static_cast<size_t>(i)]) << rows << " rows, at " << i;
-    kernels.emplace(context.choices().begin(), context.choices().end());
+    kernels.insert(context.step_counts());
   }
   EXPECT_GT(kernels.size(), 1u) << "the sizes choose from several kernels";
   // A state of three rows goes on from there.

@@ -259,16 +259,18 @@ TEST_P(SizeTablesTest, StepsThatDoNotRunTakeNoTime) {
   const exec::Executable& executable = program->executable();
   EXPECT_GT(executable.steps.size(), 1u);
   Context context(program);
-  std::set<int> taken;
+  std::set<std::vector<int>> taken;
   for (const int64_t size : {1, 2, 9, 40, 300, 40}) {
     expect_right(context, {{"B", size}});
-    const int choice = context.choices()[0];
-    taken.insert(choice);
+    const std::vector<int> counts = context.step_counts();
+    taken.insert(counts);
     const std::vector<double> seconds = context.time_steps();
     ASSERT_EQ(seconds.size(), executable.steps.size());
+    ASSERT_EQ(counts.size(), executable.steps.size());
+    const std::vector<int> choices = exec::choices(executable, {{{"B", size}}});
     for (size_t i = 0; i < seconds.size(); ++i) {
-      const bool is_taken = exec::runs(executable.steps[i], context.choices());
-      EXPECT_TRUE(is_taken || seconds[i] == 0) << i;
+      EXPECT_EQ(counts[i], exec::runs(executable.steps[i], choices) ? 1 : 0) << i;
+      EXPECT_TRUE(counts[i] > 0 || seconds[i] == 0) << i;
     }
   }
   EXPECT_GT(taken.size(), 1u);

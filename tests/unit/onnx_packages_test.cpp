@@ -189,11 +189,12 @@ TEST(OnnxBranches, OnFreeDimsNeedThem) {
 TEST(OnnxNeeds, AreListedWithACommand) {
   OnnxModel model;
   model.input("x", {{"batch", "time", 4}}).input("rate", {std::vector<OnnxDim>{}}, kI64);
-  model.constant("w", float_tensor({1, 12, 4}, 0)).constant("r", float_tensor({1, 12, 4}, 0));
-  model.number("fast", 16000).node("Transpose", {"x"}, {"t"}, {{"perm", {1, 0, 2}}});
-  model.node("GRU", {"t", "w", "r"}, {"", "h"}, {{"hidden_size", 4}});
+  model.constant("w", float_tensor({4, 4, 3}, 0));
+  model.number("fast", 16000).node("Transpose", {"x"}, {"t"}, {{"perm", {0, 2, 1}}});
+  model.node("Conv", {"t", "w"}, {"h"},
+             {{"auto_pad", "SAME_UPPER"}, {"strides", std::vector<int64_t>{2}}});
   model.node("Range", {"rate", "fast", "rate"}, {"z"}).output("h").output("z");
-  EXPECT_ERROR(model.import(), "the number of steps must be a positive number, not time");
+  EXPECT_ERROR(model.import(), "auto_pad needs the size of spatial dim 0");
   EXPECT_ERROR(model.import(),
                "; it can be read with: tcc-run m.onnx --dim batch=1 --dim time=128 --input "
                "rate=NUMBER");

@@ -68,6 +68,20 @@ TEST_P(RecurrentOnGpu, LargeLayersAgreeWithTheReference) {
   test::check_recurrent(test::Devices::gpu, GetParam(), test::RecurrentSizesLarge(), 101, 10);
 }
 
+// One program for all lengths and batches.
+TEST_P(RecurrentOnGpu, OpenLayersAgreeWithTheReference) {
+  const Watch watch(kLimit);
+  test::check_open_recurrent(test::Devices::gpu, GetParam(), {}, 41, 20);
+}
+
+TEST_P(RecurrentOnGpu, LargeOpenLayersAgreeWithTheReference) {
+  const Watch watch(kLimit);
+  if (std::string(GetParam()) == "recurrent") GTEST_SKIP() << "one workgroup does not hold them";
+  test::RecurrentSizesLarge sizes;
+  sizes.hidden = {96, 200, 256, 330, 512};
+  test::check_open_recurrent(test::Devices::gpu, GetParam(), sizes, 61, 6);
+}
+
 INSTANTIATE_TEST_SUITE_P(Templates, RecurrentOnGpu,
                          ::testing::Values("recurrent", "recurrent_steps", "recurrent_grid"),
                          [](const auto& test) { return std::string(test.param); });

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "support/file.h"
@@ -56,9 +58,37 @@ TEST_F(RunReport, FollowsItsSchema) {
   }
 }
 
+TEST_F(RunReport, SaysWhichKernelsAreForWhichSizes) {
+  const std::string mlp = "configs/models/mlp.yaml --dim B=8..4096:8 --at B=8 --device " + device_;
+  const testing::Outcome outcome = run("tcc-run", mlp + " --json --bench 2");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_EQ(violation(outcome.text), "") << outcome.text;
+  const json report = json::parse(outcome.text);
+  EXPECT_EQ(report["launches"], report["bench"].size());
+  EXPECT_GT(report["kernels"].get<size_t>(), report["bench"].size());
+  std::map<int, std::string> ran;
+  for (const json& choice : report["choices"]) {
+    if (!choice["ran"].get<bool>()) continue;
+    EXPECT_TRUE(ran.emplace(choice["table"], choice["sizes"]).second) << "one of each table";
+    EXPECT_TRUE(std::ranges::any_of(report["bench"], [&](const json& kernel) {
+      return kernel["sizes"] == choice["sizes"] &&
+             kernel["config"] == choice["kernels"][0]["config"];
+    })) << outcome.text;
+  }
+  ASSERT_TRUE(ran.contains(0)) << outcome.text;
+  EXPECT_TRUE(ran[0].starts_with("B in 8..")) << ran[0];
+  const testing::Outcome text = run("tcc-run", mlp + " --bench 2");
+  EXPECT_NE(text.text.find(" for all sizes), arena"), std::string::npos) << text.text;
+  const size_t line = text.text.find("  ran  ");
+  ASSERT_NE(line, std::string::npos) << text.text;
+  const size_t begin = text.text.rfind('\n', line) + 1;
+  EXPECT_NE(text.text.substr(begin, line - begin).find(ran[0]), std::string::npos) << text.text;
+}
+
 TEST_F(RunReport, SaysWhatRanAndHowItWasMeasured) {
-  const testing::Outcome outcome = run(
-      "tcc-run", "configs/models/mlp.yaml --json --bench 12 --check --dim B=128 --device " + device_);
+  const testing::Outcome outcome =
+      run("tcc-run",
+          "configs/models/mlp.yaml --json --bench 12 --check --dim B=128 --device " + device_);
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   const json report = json::parse(outcome.text);
   EXPECT_EQ(report["dims"]["B"], 128);

@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 #include "executable/fields.h"
 #include "executable/fit.h"
+#include "executable/kernel_sizes.h"
 #include "tests/expect_error.h"
 #include "tests/unit/sample_executable.h"
 
@@ -40,6 +42,34 @@ TEST(SizeTables, AreWrittenAndRead) {
   EXPECT_EQ(std::get<KernelLaunch>(back.steps[1]).chosen.choice, 1);
   EXPECT_EQ(std::get<Fill>(back.steps[4]).chosen.table, 0);
   EXPECT_EQ(written(back), bytes);
+}
+
+// Reports say sizes by dims, also where expressions have their multiples.
+TEST(SizeTables, AreSaidByDims) {
+  Executable e = with_table();
+  EXPECT_EQ(sizes_text(e, {0, 0}), "n in 0..8");
+  EXPECT_EQ(sizes_text(e, {0, 1}), "n in 9..64, n*2 in 0..200");
+  EXPECT_EQ(sizes_text(e, {0, 2}), "else");
+  EXPECT_EQ(sizes_text(e, {}), "");
+  EXPECT_TRUE(bounds_of(e, {0, 2}).empty());
+  EXPECT_EQ(choices_of(e, 0).size(), 3u);
+  EXPECT_EQ(most_launches(e, 0), 1);
+  const std::vector<int> second = {0, 1, 0, 0, 0};
+  EXPECT_EQ(launch_counts(e, second).at(0), 1);
+  e.dims = {{"n", {8, 64, 8}}, {"m", {0, 10, 1}}};
+  const SymInt n = SymInt::symbol("n_by_8"), m = SymInt::symbol("m");
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  e.tables[0].conditions = {{{{n * m, 1, 80}, {n, 0, most}}},
+                            {{{n * 3 + m, 2, 9}}, {{n, 5, 5}, {m, 0, 1}}}};
+  EXPECT_EQ(sizes_text(e, {0, 0}), str("m*n in 8..640, (n//8) in 0..", most));
+  EXPECT_EQ(bounds_of(e, {0, 0}).at(0).at(0).least, 8);
+  EXPECT_EQ(sizes_text(e, {0, 1}), "(n//8)*3+m in 2..9 or n in 40..40, m in 0..1");
+  // A launch that always runs.
+  KernelLaunch always = std::get<KernelLaunch>(e.steps[0]);
+  always.chosen = {};
+  e.steps.emplace_back(always);
+  EXPECT_TRUE(choices_of(e, 0).empty());
+  EXPECT_EQ(most_launches(e, 0), 2);
 }
 
 TEST(SizeTables, ChooseSteps) {
@@ -192,7 +222,7 @@ TEST(SizeTables, AreNoneInAnOlderFormat) {
   field(writer, launch);
   const std::vector<uint8_t> bytes = writer.take();
   KernelLaunch read;
-  Reader older(std::span<const uint8_t>(bytes).first(bytes.size() - 2 * sizeof(int64_t)), "file",
+  Reader older(std::span<const uint8_t>(bytes).first(bytes.size() - 4 * sizeof(int64_t)), "file",
                11);
   field(older, read);
   EXPECT_NO_THROW(older.end());

@@ -7,11 +7,13 @@
 #include <functional>
 #include <map>
 #include <new>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tcc/c_api.h"
 #include "tcc/tcc.hpp"
@@ -129,6 +131,65 @@ TEST(SizesApi, NamedSizesHaveVariants) {
   refused({"B=1,2,3", "S=1,2"}, "makes 11 variants; an executable has at most 8");
 }
 
+constexpr const char* kLayer =
+    "tcc: 1\n"
+    "name: layer\n"
+    "dims: {B: 4}\n"
+    "inputs: {x: {dtype: f32, shape: [B, 256]}}\n"
+    "weights: {w: {dtype: f32, shape: [256, 256], init: {normal: 1}}}\n"
+    "nodes: [{out: y, op: linear, in: [x, w]}]\n"
+    "outputs: [y]\n";
+
+// Reports say which kernels are for which sizes; those of the sizes at hand run.
+TEST(SizesApi, SizesChooseAmongKernels) {
+  const CompiledGraph compiled = compile(Graph::from_yaml(kLayer), "null",
+                                         {.open_dims = {"B=8..4096:8"}, .specialize = {"B=16"}});
+  const std::vector<KernelReport> reports = compiled.kernels();
+  Context context(compiled);
+  EXPECT_ERROR(context.kernel_launches(), "layer: the size of 'B' is open");
+  std::set<int> taken;
+  for (const std::int64_t size : {8, 64, 200, 1024, 4096}) {
+    context.set_dims({{"B", size}});
+    const std::vector<int> launches = context.kernel_launches();
+    ASSERT_EQ(launches.size(), reports.size());
+    int ran = 0;
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+      const KernelReport& report = reports[i];
+      ran += launches[i];
+      if (!report.variant.empty()) {
+        EXPECT_EQ(launches[i], 0) << report.variant;
+        continue;
+      }
+      EXPECT_EQ(report.launches, 1);
+      ASSERT_EQ(report.sizes.size(), 1u);
+      const SizeChoice& choice = report.sizes[0];
+      if (launches[i] > 0) taken.insert(choice.choice);
+      if (choice.ranges.empty()) {
+        EXPECT_EQ(choice.text, "else");
+        continue;
+      }
+      bool holds = false;
+      std::string text;
+      for (const std::vector<DimBounds>& range : choice.ranges) {
+        ASSERT_EQ(range.size(), 1u);
+        const auto& [dim, least, most] = range[0];
+        EXPECT_EQ(dim, "B");
+        text += (text.empty() ? "B in " : " or B in ") + std::to_string(least) + ".." +
+                std::to_string(most);
+        holds |= least <= size && size <= most;
+      }
+      EXPECT_EQ(choice.text, text);
+      EXPECT_EQ(launches[i] > 0, holds) << size;
+    }
+    EXPECT_EQ(ran, 1) << size;
+  }
+  EXPECT_GT(taken.size(), 1u);
+  context.set_dims({{"B", 16}});
+  const std::vector<int> launches = context.kernel_launches();
+  for (std::size_t i = 0; i < reports.size(); ++i)
+    EXPECT_EQ(launches[i], reports[i].variant == "B=16" ? 1 : 0);
+}
+
 // A context at two sizes in turn, and one of a fixed program; runs on memory of the caller's.
 struct Bench {
   std::vector<float> x = std::vector<float>(64 * 64 * 3), y = std::vector<float>(64 * 64), b = y,
@@ -217,6 +278,49 @@ TEST(SizesApi, RunsAtKnownSizesCostWhatFixedOnesDo) {
   RecordProperty("fixed_ns", static_cast<int>(usual * 1e9));
   RecordProperty("known_ns", static_cast<int>(known * 1e9));
   EXPECT_LT(known, usual + 5e-6) << usual;
+}
+
+TEST(SizesApi, TheCInterfaceSaysWhichKernelsRun) {
+  tcc_graph* graph = nullptr;
+  ASSERT_EQ(tcc_graph_from_yaml(kLayer, nullptr, &graph), TCC_OK) << tcc_last_error();
+  const char* const dims[] = {"B=1..4096"};
+  tcc_compile_options options = TCC_COMPILE_OPTIONS_INIT;
+  options.num_open_dims = 1;
+  options.open_dims = dims;
+  tcc_compiled* compiled = nullptr;
+  ASSERT_EQ(tcc_compile(graph, "null", &options, &compiled), TCC_OK) << tcc_last_error();
+  const auto kernels = nlohmann::json::parse(tcc_kernel_report(compiled));
+  ASSERT_GT(kernels.size(), 1u);
+  tcc_context* context = nullptr;
+  ASSERT_EQ(tcc_context_create(compiled, &context), TCC_OK) << tcc_last_error();
+  std::vector<std::int64_t> launches(kernels.size());
+  EXPECT_EQ(tcc_context_kernel_launches(context, launches.data(), launches.size()), TCC_BAD_INPUT);
+  const char* const names[] = {"B"};
+  const std::int64_t sizes[] = {1};
+  ASSERT_EQ(tcc_context_set_dims(context, names, sizes, 1), TCC_OK) << tcc_last_error();
+  ASSERT_EQ(tcc_context_kernel_launches(context, launches.data(), launches.size()), TCC_OK)
+      << tcc_last_error();
+  int ran = 0;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const auto& sizes_of = kernels[i].at("sizes");
+    ASSERT_EQ(sizes_of.size(), 1u) << kernels[i].dump();
+    EXPECT_EQ(sizes_of[0].at("table"), 0);
+    if (launches[i] == 0) continue;
+    ++ran;
+    for (const auto& range : sizes_of[0].at("ranges")) {
+      ASSERT_EQ(range.size(), 1u);
+      EXPECT_EQ(range[0].at("size"), "B");
+      EXPECT_GE(range[0].at("least"), 1);
+      EXPECT_GE(range[0].at("most"), range[0].at("least"));
+    }
+  }
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(tcc_context_kernel_launches(context, launches.data(), launches.size() + 1),
+            TCC_BAD_INPUT);
+  EXPECT_EQ(tcc_context_kernel_launches(context, nullptr, 0), TCC_BAD_INPUT);
+  tcc_context_destroy(context);
+  tcc_compiled_destroy(compiled);
+  tcc_graph_destroy(graph);
 }
 
 TEST(SizesApi, TheCInterfaceDoesTheSame) {

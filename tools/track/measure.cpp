@@ -223,7 +223,7 @@ void add_counts(TrackedCase& record, const exec::Executable& executable) {
           backends::backend_for(executable.target.api).instructions(kernel.code).value_or(0);
   }
   for (const exec::ConstantInfo& constant : executable.constants) constants += constant.bytes;
-  add_count(record, "launches", static_cast<double>(exec::launches(executable).size()));
+  add_count(record, "launches", static_cast<double>(exec::count_usual_launches(executable)));
   add_count(record, "kernels", static_cast<double>(executable.kernels.size()));
   add_count(record, "arena bytes", static_cast<double>(executable.arena_bytes.value()));
   add_count(record, "constant bytes", static_cast<double>(constants));
@@ -266,7 +266,7 @@ std::vector<double> measure_block(runtime::Context& context, BenchResult& bench)
   samples.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) samples.push_back(context.time_replay(replays));
   for (int i = 0; i < kLaunchRepetitions; ++i) bench.steps.push_back(context.time_steps());
-  bench.choices.assign(context.choices().begin(), context.choices().end());
+  bench.counts = context.step_counts();
   return samples;
 }
 
@@ -333,8 +333,9 @@ class Measurer {
   bool is_checked(const exec::Executable& executable) const {
     double flops = 0, bytes = 0;
     for (const exec::KernelLaunch* launch : exec::launches(executable)) {
-      flops += executable.kernels[static_cast<size_t>(launch->kernel)].flops;
-      bytes += executable.kernels[static_cast<size_t>(launch->kernel)].bytes;
+      const auto times = static_cast<double>(launch->times.usual());
+      flops += times * executable.kernels[static_cast<size_t>(launch->kernel)].flops;
+      bytes += times * executable.kernels[static_cast<size_t>(launch->kernel)].bytes;
     }
     return options_.check && options_.target.api != sched::Api::null &&
            std::max(flops, bytes) <= options_.check_limit;

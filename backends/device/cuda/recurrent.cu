@@ -144,7 +144,7 @@ TCC_FN u32 pair(f32 first, f32 second) {
   {                                                                                                                \
     f32 acc[TILES_M][TILES_N][4] = {};                                                                             \
     const u16* rows_h = (const u16*)EXCHANGED +                                                                    \
-                        ((step % 2 * DIRECTIONS + direction) * (GROUPS * ROWS) + row0 + lane / 4) * WIDTH_H +      \
+                        (i64(step % 2 * DIRECTIONS + direction) * (GROUPS * ROWS) + row0 + lane / 4) * WIDTH_H +   \
                         lane % 4 * 8;                                                                              \
     TCC_UNROLL for (i32 first_b = 0; first_b < WARP_BLOCKS; first_b += TOGETHER) {                                 \
       uint4 h[TOGETHER][TILES_N];                                                                                  \

@@ -1,0 +1,194 @@
+// Recurrent layers whose length and batch come at run time: one program for all of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "backends/compile/nvrtc.h"
+#include "backends/pipeline.h"
+#include "executable/sizes.h"
+#include "frontend/graph_file.h"
+#include "ir/reference/interpreter.h"
+#include "runtime/program.h"
+#include "tests/cuda_parts.h"
+#include "tests/expect_error.h"
+#include "tests/open_graph.h"
+#include "tests/random_recurrent.h"
+
+namespace tcc {
+namespace {
+
+TEST(OpenRecurrent, StepsOfOneKernelAgreeWithTheReference) {
+  test::check_open_recurrent(test::Devices::software, "recurrent", {}, 1, 10);
+}
+
+TEST(OpenRecurrent, StepsOfLaunchesAgreeWithTheReference) {
+  test::check_open_recurrent(test::Devices::software, "recurrent_steps", {}, 21, 10);
+}
+
+// A layer of S steps of B rows of 64 inputs.
+ir::Graph layer(std::string_view op, int64_t hidden, std::string_view attrs = "",
+                std::string_view dtype = "f32") {
+  const int64_t gates = op == "lstm" ? 4 : op == "gru" ? 3 : 1;
+  return parse_yaml_graph(
+      str("tcc: 1\nname: g\ndims: {S: 20, B: 2}\ninputs: {x: {dtype: ", dtype,
+          ", shape: [S, B, 64]}}\nweights: {w: {dtype: ", dtype, ", shape: [1, ", gates * hidden,
+          ", 64], init: {normal: 0.1}}, r: {dtype: ", dtype, ", shape: [1, ", gates * hidden, ", ",
+          hidden, "], init: {normal: 0.04}}}\nnodes:\n  - {out: [out, h", op == "lstm" ? ", c" : "",
+          "], op: ", op, ", in: [x, w, r]", attrs, "}\noutputs: [out, h]\n"),
+      "g.yaml", ".");
+}
+
+backends::CompileOptions options_of(ir::SizeRange steps) {
+  backends::CompileOptions options;
+  options.open_dims["S"] = steps;
+  options.binaries = false;
+  return options;
+}
+
+// How many launches of the template's kernels run at these sizes.
+int64_t launches_of(const exec::Executable& executable, std::string_view name,
+                    const exec::Sizes& sizes) {
+  const std::vector<int> choices = exec::choices(executable, sizes);
+  int64_t count = 0;
+  for (const exec::Step& step : executable.steps)
+    if (const auto* launch = std::get_if<exec::KernelLaunch>(&step);
+        launch && exec::runs(step, choices) &&
+        executable.kernels[static_cast<size_t>(launch->kernel)].template_name == name)
+      count += sizes.of(launch->times);
+  return count;
+}
+
+// A software device stops long loops: the layer of 256 units is launched once for each step.
+TEST(OpenRecurrent, ALayerOf256UnitsRunsOnASoftwareDevice) {
+  const std::string device = test::devices_present(test::Devices::software).empty()
+                                 ? ""
+                                 : test::devices_present(test::Devices::software).front();
+  if (device.empty()) GTEST_SKIP() << "there is no such device";
+  backends::CompileOptions options;
+  options.open_dims = {{"S", {.least = 1, .most = 512}}, {"B", {.least = 1, .most = 8}}};
+  const test::Sizes sizes[] = {{{"S", 1}, {"B", 1}}, {{"S", 2}, {"B", 8}}, {{"S", 19}, {"B", 3}}};
+  EXPECT_EQ(test::difference_at(layer("lstm", 256), device, options, sizes, {}), "");
+  // The last step of the longest sequence is computed, too.
+  const auto program = std::make_shared<const runtime::Program>(
+      test::open_once(device),
+      backends::compile(layer("lstm", 256), test::open_once(device)->target(), options));
+  runtime::Context context(program, nullptr, {{"S", 512}, {"B", 1}});
+  const ir::Graph bound = layer("lstm", 256).bind({{"S", 512}, {"B", 1}});
+  const std::vector<Tensor> outputs = context.run(test::draw_inputs(bound, {}));
+  const ir::RefTensor all = ir::to_ref(outputs[0]), last = ir::to_ref(outputs[1]);
+  ASSERT_EQ(all.f.size(), 512u * 256u);
+  EXPECT_TRUE(std::equal(last.f.begin(), last.f.end(), all.f.end() - 256));
+  EXPECT_TRUE(std::ranges::any_of(last.f, [](double h) { return h != 0; }));
+}
+
+// Lengths may be of any integers, and beyond the sequence.
+TEST(OpenRecurrent, LengthsOfRowsAreOfAnyIntegers) {
+  if (test::devices_present(test::Devices::software).empty())
+    GTEST_SKIP() << "there is no such device";
+  for (const char* dtype : {"u8", "i8", "i64"}) {
+    const ir::Graph graph = parse_yaml_graph(
+        str("tcc: 1\nname: g\ndims: {S: 20, B: 2}\ninputs: {x: {dtype: f32, shape: [S, B, 12]}, "
+            "lengths: {dtype: ",
+            dtype,
+            ", shape: [B], range: [0, 100]}}\nweights: {r: {dtype: f32, shape: [1, 12, 12], init: "
+            "{normal: 0.1}}}\nnodes:\n  - {out: [out, h], op: rnn_steps, in: [x, r, null, "
+            "lengths]}\noutputs: [out, h]\n"),
+        "g.yaml", ".");
+    backends::CompileOptions options;
+    options.open_dims = {{"S", {.least = 1, .most = 200}}, {"B", {.least = 1, .most = 8}}};
+    const test::Sizes sizes[] = {{{"S", 5}, {"B", 8}}, {{"S", 150}, {"B", 7}}};
+    EXPECT_EQ(test::difference_at(graph, test::devices_present(test::Devices::software).front(),
+                                  options, sizes, {}),
+              "")
+        << dtype;
+  }
+}
+
+TEST(OpenRecurrent, LaunchesAreAsManyAsSteps) {
+  const test::OnlyRecurrent only("recurrent_steps");
+  for (const std::string target : {"vulkan", "cuda:sm_90a"})
+    for (const int64_t least : {0, 1}) {
+      const exec::Executable executable =
+          backends::compile(layer("lstm", 512), sched::target_by_name(target),
+                            options_of({.least = least, .most = 4096}));
+      for (const int64_t steps : {1, 2, 77, 4096}) {
+        const exec::Sizes sizes = {{{"S", steps}}};
+        EXPECT_NO_THROW(exec::check(executable, sizes));
+        const int64_t launches = launches_of(executable, "recurrent_steps", sizes);
+        // Where there may be no steps, one launch more writes the initial states.
+        EXPECT_GE(launches, steps) << target;
+        EXPECT_LE(launches, steps + 1 - least) << target;
+      }
+      EXPECT_LE(executable.steps.size(), 40u) << "launches in a row are one step";
+    }
+}
+
+// One launch, whose workgroups wait for each other, where all weights stay on the chip.
+TEST(OpenRecurrent, LargeLayersAreOneLaunchWithCooperativeLaunches) {
+  const exec::Executable executable =
+      backends::compile(layer("lstm", 1024, "", "bf16"), sched::target_by_name("cuda:sm_90a"),
+                        options_of({.least = 16, .most = 512}));
+  for (const int64_t steps : {16, 100, 512})
+    EXPECT_EQ(launches_of(executable, "recurrent_grid", {{{"S", steps}}}), 1) << steps;
+}
+
+TEST(OpenRecurrent, IsRefusedWithAReason) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  const backends::CompileOptions options = options_of({.least = 1, .most = 64});
+  EXPECT_ERROR(backends::compile(layer("gru", 32), target, options),
+               "gru: has no kernel with the open dim 'S' (a step's second product needs the result "
+               "of the first): give 'S' a number, and compile for each size");
+  EXPECT_ERROR(backends::compile(layer("lstm", 32, "", "f64"), target, options),
+               "lstm: has no kernel with the open dim 'S' (a state of f64, where f32 is kept)");
+  const ir::Graph quantized = parse_yaml_graph(
+      "tcc: 1\nname: g\ndims: {S: 20}\ninputs: {x: {dtype: f32, shape: [S, 1, 8]}, w: {dtype: i8, "
+      "shape: [1, 32, 8]}, r: {dtype: i8, shape: [1, 32, 8]}, s: {dtype: f32, shape: [1]}}\n"
+      "nodes:\n  - {out: [out, h, c], op: dynamic_quantized_lstm, in: [x, w, r, null, null, null, "
+      "null, null, s, null, s]}\noutputs: [out]\n",
+      "g.yaml", ".");
+  EXPECT_ERROR(backends::compile(quantized, target, options),
+               "dynamic_quantized_lstm: has no kernel with the open dim 'S' (no kernel template "
+               "takes dynamic_quantized_lstm whole)");
+}
+
+// GPUs run these, too: recurrent_gpu_test.cpp.
+TEST(OpenRecurrent, CompilesForCuda) {
+  if (const std::string why = backends::nvrtc_missing(); !why.empty()) GTEST_SKIP() << why;
+  for (const std::string name : {"recurrent", "recurrent_grid", "recurrent_steps"}) {
+    const test::OnlyRecurrent only(name);
+    int taken = 0, opened = 0, on_matrix_units = 0;
+    for (uint64_t seed = 201; seed < 209; ++seed) {
+      const test::RecurrentSizes all =
+          name == "recurrent" ? test::RecurrentSizes() : test::RecurrentSizesLarge();
+      const test::RecurrentSizes sizes = test::opened(all, seed);
+      const test::CountedRecurrent configs(name, seed % 2 == 0 ? 0 : seed);
+      backends::CompileOptions options = test::open_options(sizes, seed, 100, 9);
+      options.configs = &configs;
+      options.binaries = false;
+      const char* arch = seed % 4 < 2 ? "sm_90a" : "sm_80";
+      exec::Executable executable;
+      try {
+        executable = backends::compile(test::random_recurrent_of(seed, sizes),
+                                       test::indifferent(sched::target_by_name(str("cuda:", arch))),
+                                       options);
+      } catch (const Error&) { continue; }  // a second product, or weights that are too many
+      for (const exec::KernelBinary& kernel : executable.kernels) {
+        if (kernel.template_name != name) continue;
+        ++taken;
+        EXPECT_NO_THROW(backends::compile_cuda(test::with_all_names_defined(kernel.source),
+                                               kernel.region, arch))
+            << name << " " << seed << " " << kernel.config;
+        for (const char* size : {"STEPS", "BATCH", "GROUPS"})
+          opened += kernel.source.find(str("#define ", size, " tcc_")) != std::string::npos;
+        on_matrix_units += kernel.config.find("matrix=1") != std::string::npos;
+      }
+    }
+    EXPECT_GE(taken, 3) << name;
+    EXPECT_GE(opened, taken) << name;
+    if (name != "recurrent") { EXPECT_GE(on_matrix_units, 1) << name; }
+  }
+}
+
+}  // namespace
+}  // namespace tcc
