@@ -55,6 +55,9 @@ class RunPackage {
             return context.fits_state(k, info.dtype, info.shape);
           },
           [&](size_t k, const Tensor& value) { context.set_state(k, value); });
+    ran_ = &context.program_at_hand();
+    arena_bytes_ = context.arena_bytes();
+    step_counts_ = context.step_counts();
     outputs_ = context.run(inputs);
     run_seconds_ = seconds_since(begin);
     for (int i = 1; i < options_.runs; ++i) outputs_ = context.run(inputs);
@@ -65,9 +68,6 @@ class RunPackage {
     }
     if (!options_.states.save.empty())
       save_states(options_.states.save, states_, [&](size_t k) { return last_[k]; });
-    ran_ = &context.program_at_hand();
-    arena_bytes_ = context.arena_bytes();
-    step_counts_ = context.step_counts();
     if (options_.bench > 0) bench_ = measure(context, ran_->executable(), options_.bench);
     report(*program);
     return 0;
@@ -228,7 +228,7 @@ class RunPackage {
   std::vector<NamedType> states_;
   std::vector<Tensor> last_;               // of the states, after the last run
   const runtime::Program* ran_ = nullptr;  // the whole, or a variant
-  int64_t arena_bytes_ = 0;                // at the sizes of the last run
+  int64_t arena_bytes_ = 0;                // at the sizes of the first run
   std::vector<int> step_counts_;           // by these sizes
   ir::Graph interface_;
   std::vector<Tensor> outputs_;

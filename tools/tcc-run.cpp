@@ -284,6 +284,9 @@ class ProgramRun {
     runtime::Context context(program, nullptr, open_sizes_);
     if (!options_.states.load.empty())
       for (size_t i = 0; i < runs_->states().size(); ++i) context.set_state(i, runs_->states()[i]);
+    ran_ = &context.program_at_hand();
+    arena_bytes_ = context.arena_bytes();
+    step_counts_ = context.step_counts();
     run_all([&](bool needs_states) {
       const auto begin = std::chrono::steady_clock::now();
       outputs_ = context.run(inputs_);
@@ -292,9 +295,6 @@ class ProgramRun {
       for (size_t i = 0; needs_states && i < bound().states.size(); ++i)
         states_.push_back(context.state(i));
     });
-    ran_ = &context.program_at_hand();
-    arena_bytes_ = context.arena_bytes();
-    step_counts_ = context.step_counts();
     if (options_.bench > 0) bench_ = measure(context, ran_->executable(), options_.bench);
   }
 
@@ -474,7 +474,7 @@ class ProgramRun {
   backends::Scheduled scheduled_;
   exec::Dims open_sizes_;                  // of the run
   const runtime::Program* ran_ = nullptr;  // program_ or a variant
-  int64_t arena_bytes_ = 0;                // at the sizes of the last run
+  int64_t arena_bytes_ = 0;                // at the sizes of the first run
   std::vector<int> step_counts_;           // by these sizes
   std::optional<OpsCheck> ops_;
   BenchResult bench_;
