@@ -8,7 +8,6 @@
 #include "ir/append.h"
 #include "ir/assumed_equal.h"
 #include "ir/op.h"
-#include "ir/suggest.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -58,11 +57,11 @@ class EqualDims {
 
   void take(const std::string& name, const SymInt& value) {
     const std::string said = str("dim ", name, " = ", value);
-    require_dim(name, said);
+    require_dim(graph_, name, said + ": ");
     bool uses_itself = false;
     value.visit_atoms([&](const AtomPtr& atom) {
       if (atom->kind != Atom::Kind::symbol) return;
-      require_dim(atom->name, said);
+      require_dim(graph_, atom->name, said + ": ");
       uses_itself |= atom->name == name;
     });
     if (uses_itself) fail_input(said, ": is an expression of itself");
@@ -87,15 +86,7 @@ class EqualDims {
   DimExpressions result() && { return std::move(found_); }
 
  private:
-  void require_dim(const std::string& name, const std::string& said) const {
-    if (graph_.dims.contains(name)) return;
-    std::vector<std::string> known;
-    for (const auto& [dim, value] : graph_.dims) known.push_back(dim);
-    fail_input(said, ": graph '", graph_.name, "' has no dim '", name, "'",
-               did_you_mean(name, known));
-  }
-
-  // Which of two sides is rather written as the other: dims that nobody gave.
+  // The side that is worth more is rather written as the other: dims that nobody gave.
   int worth(const SymInt& side) const {
     const AtomPtr atom = side.as_atom();
     if (!atom || atom->kind != Atom::Kind::symbol) return 0;

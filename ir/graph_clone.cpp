@@ -28,12 +28,9 @@ struct Binding {
 };
 
 Bindings all_bindings(const Graph& graph, const Bindings& given) {
-  std::vector<std::string> known;
-  for (const auto& [symbol, value] : graph.dims) known.push_back(symbol);
   Bindings result = graph.dims;
   for (const auto& [symbol, value] : given) {
-    if (!graph.dims.contains(symbol))
-      fail_input("graph '", graph.name, "' has no dim '", symbol, "'", did_you_mean(symbol, known));
+    require_dim(graph, symbol);
     result[symbol] = value;
   }
   for (const auto& [symbol, value] : result)
@@ -222,16 +219,18 @@ std::optional<int64_t> usual_size(const Graph& graph, const std::string& symbol,
 
 }  // namespace
 
+void require_dim(const Graph& graph, const std::string& name, const std::string& said) {
+  if (graph.dims.contains(name)) return;
+  std::vector<std::string> known;
+  for (const auto& [dim, value] : graph.dims) known.push_back(dim);
+  fail_input(said, "graph '", graph.name, "' has no dim '", name, "'", did_you_mean(name, known));
+}
+
 Numbers usual_sizes(const Graph& graph, const Numbers& given, const SizeRanges& open) {
   Numbers numbers = all_bindings(graph, given);
   for (const auto& [symbol, range] : open) {
-    const auto found = numbers.find(symbol);
-    if (found == numbers.end()) {
-      std::vector<std::string> known;
-      for (const auto& [dim, value] : graph.dims) known.push_back(dim);
-      fail_input("graph '", graph.name, "' has no dim '", symbol, "'", did_you_mean(symbol, known));
-    }
-    int64_t& usual = found->second;
+    require_dim(graph, symbol);
+    int64_t& usual = numbers.at(symbol);
     if (const auto of_range = usual_size(graph, symbol, range); of_range && !given.contains(symbol))
       usual = *of_range;
     if (const std::string reason = range.why_not(usual); !reason.empty())

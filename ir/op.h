@@ -167,7 +167,7 @@ struct OpDef {
   std::function<Expr(ElementContext&, std::span<const SymInt> index)> element;  // pointwise, view
   std::optional<ReduceKind> reduction;                                          // reduce, scan
   std::function<Contraction(const Node&)> contraction;                          // contraction
-  // Of a composite. Where the composition depends on a size that comes at run time, it makes
+  // Composite ops have it. Where the composition depends on a size that comes at run time, it makes
   // nothing and returns nothing.
   std::function<std::vector<Value*>(Builder&, const Node&)> compose;
 

@@ -684,15 +684,6 @@ std::vector<int> Context::step_counts() {
   return counts;
 }
 
-int64_t Context::launches() {
-  const std::vector<int> counts = step_counts();
-  const std::vector<exec::Step>& steps = plan().program->executable().steps;
-  int64_t sum = 0;
-  for (size_t i = 0; i < steps.size(); ++i)
-    if (std::holds_alternative<exec::KernelLaunch>(steps[i])) sum += counts[i];
-  return sum;
-}
-
 std::vector<double> Context::time_steps() {
   Plan& plan = bound_plan();
   std::vector<double> seconds;

@@ -166,8 +166,6 @@ class Context {
   // How often each step of the program at hand runs at these sizes: launches in a row several
   // times, those of other sizes never.
   std::vector<int> step_counts();
-  // The launches of a run at these sizes.
-  int64_t launches();
   // Device seconds per step, in order, of launches in a row all together, 0 of one that does not
   // run, and of the whole replayed graph (mean of `repeat`). A call of the host, and a graph with
   // one, is timed by the host's clock, with its copies.

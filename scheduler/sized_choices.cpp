@@ -85,8 +85,8 @@ double seconds_of(const Candidate* candidate, const Config& config) {
   return candidate->estimate(config);
 }
 
-// What each option loses in a cell. A measured option is taken for the best: another one whose
-// estimate is shorter is estimated wrongly by so much at least.
+// Returns the loss of each option in a cell. A measured option is taken for the best: another one
+// whose estimate is shorter is estimated wrongly by so much at least.
 std::vector<double> losses_of(const std::vector<double>& seconds, size_t chosen, bool is_record) {
   double best = seconds[chosen];
   for (const double one : seconds)
@@ -146,13 +146,24 @@ std::vector<SizeCell> size_cells(ir::Interval range, int64_t usual, size_t count
 
 std::vector<SizeCell> fine_cells(const std::vector<SizeCell>& cells, std::vector<size_t>& part_of) {
   constexpr int64_t kLeastPart = 64, kMostParts = 8, kStep = 16;
+  const auto parts_of = [](const SizeCell& cell, int64_t most) {
+    const bool is_far = cell.most / 4 > cell.usual;
+    return is_far ? 1 : std::clamp<int64_t>((cell.most - cell.least + 1) / kLeastPart, 1, most);
+  };
+  // Each fine cell may become a condition of its own.
+  const auto all_parts = [&](int64_t most) {
+    int64_t all = 0;
+    for (const SizeCell& cell : cells) all += parts_of(cell, most);
+    return all;
+  };
+  int64_t most_parts = kMostParts;
+  while (most_parts > 1 && all_parts(most_parts) > exec::kMostConditions) --most_parts;
   std::vector<SizeCell> fine;
   part_of.clear();
   for (size_t i = 0; i < cells.size(); ++i) {
     const SizeCell& cell = cells[i];
     const int64_t width = cell.most - cell.least + 1;
-    const bool is_far = cell.most / 4 > cell.usual;
-    const int64_t parts = is_far ? 1 : std::clamp<int64_t>(width / kLeastPart, 1, kMostParts);
+    const int64_t parts = parts_of(cell, most_parts);
     int64_t least = cell.least;
     for (int64_t part = 1; part <= parts; ++part) {
       const int64_t end = cell.least - 1 + width * part / parts;
@@ -372,7 +383,7 @@ SizedRegion SizedChoices::look_at(const CandidatePtr& candidate, int times) cons
   SizedRegion region{candidate, candidate->default_seconds() * times, configs_.choose(*candidate)};
   region.axes = axes(candidate->region());
   if (region.axes.empty()) return region;
-  // What is legal in a fine cell is what is so in the cell that it is a part of: a tile that
+  // A config is legal in a fine cell if it is so in the cell that this is a part of: a tile that
   // divides the sizes of the part need not divide those of others that the kernel serves.
   std::vector<SizeCell> around;
   if (region.axes.size() == 1) {

@@ -127,7 +127,8 @@ class SizedChoices {
     size_t option;
     Tier tier;
   };
-  // What each option loses in each cell; `chosen` are the options that `configs` has there.
+  // Returns the loss of each option in each cell; `chosen` are the options that `configs` has
+  // there.
   std::vector<std::vector<double>> losses(const Region& region, const std::vector<SizeAxis>& axes,
                                           const std::vector<Cell>& cells,
                                           const std::vector<SizedRegion::Option>& options,

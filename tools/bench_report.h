@@ -43,7 +43,7 @@ std::string bench_table(const BenchResult& bench, const exec::Executable& execut
 // Writes members of the open object, as docs/run-report.schema.json describes them.
 void bench_json(JsonWriter& json, const BenchResult& bench, const exec::Executable& executable);
 
-// What runs where each step runs so often: "3 launches of 2 kernels", "... (5 for all sizes)".
+// Says what runs where each step runs so often: "3 launches of 2 kernels", "... (5 for all sizes)".
 std::string launches_text(const exec::Executable& executable, std::span<const int> step_counts);
 // The kernels of regions that have several, by the sizes that they are for: which choice ran, and
 // the kernels of all. "" where sizes choose nothing.

@@ -123,7 +123,7 @@ struct UnitsShape : UnitsValues {
 
   const ir::RecurrentSteps& sizes;
   Exchange exchange;
-  // Of sizes that come at run time, the usual ones.
+  // Sizes that come at run time count as the usual ones.
   int64_t steps, groups, parts, workgroups, columns, items, width;
   // With FMAs.
   int64_t threads_r = 0, threads_c = 0, tiles = 0, thread_chunks = 0;
@@ -315,7 +315,7 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
     const UnitsShape s = rules().shape(config);
     const bool waits = s.exchange == kByWaiting;
     if (s.matrix) plan.w_vector = std::gcd<int64_t>(sizes.hidden, 8);
-    // Of no steps, the initial states are the last ones.
+    // The initial states are the last ones where there are no steps.
     const bool is_begun =
         std::ranges::any_of(sizes.initial, [](auto* v) { return v; }) || sizes.steps.range().lo < 1;
 

@@ -136,7 +136,7 @@ TEST_P(GrowingStateTest, GrowsByAnyNumberOfRows) {
     EXPECT_FALSE(std::holds_alternative<exec::Copy>(one));
 }
 
-// What begins with other rows, or at another length, is not as the reference has it.
+// A run that begins with other rows, or at another length, is not as the reference has it.
 TEST_P(GrowingStateTest, ACheckSeesWrongStates) {
   compile(kRows, {{"P", {0, 16, 1}}});
   Context context(program);

@@ -70,7 +70,7 @@ TEST(LaunchesInARow, AreChecked) {
   EXPECT_NO_THROW(read(written(fixed)));
 }
 
-// What a file asks for together is limited, too.
+// All launches in a row of a file together are limited, too.
 TEST(LaunchesInARow, AreFewAtTheSizesOfARun) {
   Executable e = repeated();
   e.steps.insert(e.steps.begin(), e.steps[0]);

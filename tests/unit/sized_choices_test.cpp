@@ -1,4 +1,4 @@
-// What programs of open sizes lose against those of each size, by the cost models.
+// Programs of open sizes lose little against those of each size, by the cost models.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -104,6 +104,16 @@ TEST(SizedChoices, FineCellsArePartsOfCells) {
     next = fine[i].most + 1;
   }
   EXPECT_EQ(next, 100000);
+}
+
+// Each fine cell may become a condition, of which a file has no more.
+TEST(SizedChoices, FineCellsAreNoMoreThanConditions) {
+  std::vector<size_t> part_of;
+  const std::vector<SizeCell> cells = size_cells({1000, 1 << 20}, 100000, 24);
+  EXPECT_GT(8 * std::ssize(cells), exec::kMostConditions);
+  const std::vector<SizeCell> fine = fine_cells(cells, part_of);
+  EXPECT_GT(fine.size(), cells.size());
+  EXPECT_LE(std::ssize(fine), exec::kMostConditions);
 }
 
 }  // namespace
