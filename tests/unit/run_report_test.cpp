@@ -99,14 +99,16 @@ TEST_F(RunReport, SaysWhatRanAndHowItWasMeasured) {
   EXPECT_EQ(report["replay"]["seconds"], report["seconds_replay"]);
   EXPECT_LE(report["replay"]["interval"][0], report["seconds_replay"]);
   EXPECT_GE(report["replay"]["interval"][1], report["seconds_replay"]);
-  ASSERT_EQ(report["bench"].size(), 3u);
+  // A device of many cores gets split sums, which are kernels more.
+  ASSERT_GE(report["bench"].size(), 3u);
+  EXPECT_EQ(report["bench"].size(), report["launches"]);
   std::set<std::string> keys, layers;
   for (const json& kernel : report["bench"]) {
     EXPECT_EQ(kernel["samples"].size(), 12u);
     keys.insert(kernel["region_key"].get<std::string>());
     for (const json& layer : kernel["layers"]) layers.insert(layer.get<std::string>());
   }
-  EXPECT_EQ(keys.size(), 3u);
+  EXPECT_EQ(keys.size(), report["bench"].size());
   EXPECT_TRUE(layers.contains("y")) << report["bench"].dump();
   // The same kernels in another report of another program.
   ASSERT_EQ(

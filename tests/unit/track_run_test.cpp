@@ -282,7 +282,10 @@ TEST_F(TrackRunProgram, WritesOneRunOfAllKinds) {
     EXPECT_GT(one.kernels[0].seconds.value_or(0), 0);
     EXPECT_FALSE(one.from_cache);
   }
-  EXPECT_EQ(runs[0].cases[0].kernels[0].layers, (std::vector<std::string>{"h", "a"}));
+  std::set<std::string> layers;
+  for (const TrackedKernel& kernel : runs[0].cases[0].kernels)
+    layers.insert(kernel.layers.begin(), kernel.layers.end());
+  EXPECT_TRUE(layers.contains("h") && layers.contains("a") && layers.contains("y"));
   EXPECT_EQ(runs[0].cases[2].name, "gb/a");
   // Its file follows the schema.
   const testing::Schema schema(
