@@ -83,6 +83,10 @@ void check_map(const TensorMap& map, int64_t arguments) {
     fail_input("a tensor map of ", rank, " dims, ", map.strides.size(), " strides and ",
                map.box.size(), " sides of a box");
   for (const int side : map.box) within("a side of a tensor map's box", side, 1, 256);
+  if (!map.clip.empty() && map.clip.size() != map.box.size())
+    fail_input("a tensor map of ", map.box.size(), " sides of a box, of which ", map.clip.size(),
+               " are clipped");
+  for (const int unit : map.clip) within("what a clipped side is rounded up to", unit, 0, 256);
   const int s = map.swizzle;
   if (s != 0 && s != 32 && s != 64 && s != 128) fail_input("a tensor map's swizzle is ", s);
   if (!map.steps.empty() && map.steps.size() != rank)

@@ -95,6 +95,7 @@ void fields(A& a, TensorMap& x) {
   all(a, x.offset, x.dims, x.strides, x.box, x.swizzle);
   tag(a, x.kind, TensorMap::Kind::im2col);
   all(a, x.im2col.lower, x.im2col.upper, x.im2col.channels, x.im2col.pixels, x.steps);
+  since(14, a, x.clip);
 }
 
 template <class A>

@@ -39,6 +39,9 @@ struct TensorMap {
   Kind kind = Kind::tiled;
   Im2col im2col = {};           // of that kind; 3 to 5 dims
   std::vector<int> steps = {};  // elements from one that is loaded to the next, by dim; empty: 1
+  // Tiled: a side of the box is no longer than its dim, rounded up to so many elements; 0: it is
+  // as `box` says. Empty: all are.
+  std::vector<int> clip = {};
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
 

@@ -308,6 +308,7 @@ class Compile {
       json.member("channels", map.im2col.channels).member("pixels", map.im2col.pixels).end_object();
     } else {
       add_list(json, "box", map.box);
+      if (!map.clip.empty()) add_list(json, "clip", map.clip);
     }
     if (!map.steps.empty()) add_list(json, "steps", map.steps);
     json.member("swizzle", map.swizzle).end_object();

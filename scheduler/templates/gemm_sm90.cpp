@@ -107,15 +107,21 @@ struct Shape : GemmShape {
   double busy_units(const Target& target) const {
     return static_cast<double>(std::min<int64_t>(workgroups(), target.compute_units));
   }
-  // Rows of the operands' tiles that copies bring.
+  // Rows of the operands' tiles that copies bring at most.
   int64_t rows_a() const { return sm90::rows_a(kernel); }
   int64_t rows_b() const { return sm90::rows_b(kernel); }
   // Those that one of the workgroups which share them copies.
   double rows_copied_a() const {
-    return static_cast<double>(rows_a()) / static_cast<double>(cluster_n);
+    return static_cast<double>(sm90::clips_a(kernel)
+                                   ? sm90::rows_loaded(kernel.product.a, side.m, block_m, 1)
+                                   : rows_a()) /
+           static_cast<double>(cluster_n);
   }
   double rows_copied_b() const {
-    return static_cast<double>(rows_b()) / static_cast<double>(cluster_m);
+    return static_cast<double>(sm90::clips_b(kernel)
+                                   ? sm90::rows_loaded(kernel.product.b, side.n, block_n, 1)
+                                   : rows_b()) /
+           static_cast<double>(cluster_m);
   }
 
   const ConvGemm& gemm;
@@ -171,18 +177,6 @@ double products(const Shape& s) {
   return static_cast<double>(s.slabs()) * (std::max(groups * slab, slab + promotion) + exposed);
 }
 
-// Cycles in which the copy engine fills the rows of a k tile that lie outside of the operands, of
-// the last tiles.
-double fill_cycles(const Shape& s) {
-  constexpr double kRow = 5;
-  auto of_rows = [](const MatrixOperand& operand, int64_t rows, int64_t tiles, int64_t size) {
-    return kernels::is_copied(operand.load) && operand.major_k ? tiles * rows - size : 0;
-  };
-  return kRow *
-         static_cast<double>(of_rows(s.side.a, s.rows_a(), s.tiles_m * s.cluster_m, s.side.m) +
-                             of_rows(s.side.b, s.rows_b(), s.tiles_n * s.cluster_n, s.side.n));
-}
-
 // How much longer the cache takes with lines that begin inside of its sectors of 32 bytes.
 double cache_share(const MatrixOperand& operand) {
   constexpr int64_t kSector = 32;
@@ -228,11 +222,18 @@ double read_again(const Shape& s) {
 // Boxes as the device source says: `rows` of a tile, of which each of `share` workgroups loads a
 // slice. `free`: the extent of the operand's own axis.
 TensorMap tensor_map(const Shape& s, const MatrixOperand& operand, const SymInt& free, int64_t rows,
-                     int64_t share, std::string name) {
+                     int64_t share, bool clips, std::string name) {
   const OperandView& view = operand.view;
-  if (operand.major_k)
-    return tiled_map(view, std::move(name),
-                     {{{s.gemm.plan.k.size(), 1, s.line}, {free, view.free_stride, rows / share}}});
+  if (operand.major_k) {
+    TensorMap map =
+        tiled_map(view, std::move(name),
+                  {{{s.gemm.plan.k.size(), 1, s.line}, {free, view.free_stride, rows / share}}});
+    if (clips) {
+      map.clip.assign(map.box.size(), 0);
+      map.clip[1] = static_cast<int>(sm90::kEight);
+    }
+    return map;
+  }
   return tiled_map(view, std::move(name),
                    {{{free, 1, s.line}, {s.gemm.plan.k.size(), view.k_stride, s.line / share}}});
 }
@@ -406,7 +407,7 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
         (s.rows_copied_a() * cache_share(s.side.a) + s.rows_copied_b() * cache_share(s.side.b)) *
         kLineBytes / cache_bytes(s, target);
     const double loading = load_cycles(s);
-    const double k_tile = std::max({product, shared, cached + fill_cycles(s) / rounds, loading});
+    const double k_tile = std::max({product, shared, cached, loading});
     const auto k_tiles = static_cast<double>(ceil_div(s.k_tiles, s.split_k));
     const double multiply = k_tiles * k_tile;
     const double part = m * n / static_cast<double>(s.split_k);  // that a workgroup stores
@@ -469,10 +470,12 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
       const SymInt& free = first ? s.side.rows : s.side.columns;
       const int64_t rows = first ? s.rows_a() : s.rows_b(),
                     share = first ? s.cluster_n : s.cluster_m;
-      kernel.maps.push_back(operand.load == Load::im2col ? image_map(s, rows / share, map)
-                            : sm90::is_ragged(s.kernel)
-                                ? pieces_map(s, operand, free, rows / share, map)
-                                : tensor_map(s, operand, free, rows, share, map));
+      kernel.maps.push_back(
+          operand.load == Load::im2col ? image_map(s, rows / share, map)
+          : sm90::is_ragged(s.kernel)
+              ? pieces_map(s, operand, free, rows / share, map)
+              : tensor_map(s, operand, free, rows, share,
+                           first ? sm90::clips_a(s.kernel) : sm90::clips_b(s.kernel), map));
     }
     for (size_t i = 0; i < residuals.size(); ++i)
       kernel.maps.push_back(

@@ -180,6 +180,11 @@ TEST(Executables, AreCheckedBeforeTheyAreUsed) {
        "views more than 2^63 bytes"},
       {[&](auto& e) { launch(e).maps[0].swizzle = 16; }, "a tensor map's swizzle is 16"},
       {[&](auto& e) { launch(e).maps[0].steps = {1}; }, "a tensor map of 2 dims and 1 steps"},
+      {[&](auto& e) { launch(e).maps[0].clip = {8}; }, "2 sides of a box, of which 1 are clipped"},
+      {[&](auto& e) {
+         launch(e).maps[0].clip = {0, -1};
+       },
+       "what a clipped side is rounded up to is -1"},
       {[&](auto& e) {
          launch(e).maps[0].steps = {1, 9};
        },

@@ -55,6 +55,7 @@ constexpr Int kMostStages = 12;
 constexpr Int kEnoughBytes = 144 * 1024, kEnoughStages = 4;
 constexpr Int kBarrierBytes = 8;
 constexpr Int kTileAlignment = 1024;  // the swizzle repeats after so many bytes
+constexpr Int kEight = 8;             // its rows, and those of the parts of a fragment
 // One warpgroup's accumulators of 64 rows and 8 columns: 16 bytes of each lane of a warp.
 constexpr Int kFragmentBytes = 512;
 
@@ -123,7 +124,7 @@ constexpr Int stage_bytes(const GemmSm90& g) { return a_bytes(g) + b_bytes(g); }
 // elements, and what shared memory has there reaches no result.
 constexpr Int rows_loaded(const Operand& x, Int size, Int block, Int share) {
   return !x.major_k     ? round_up(least(size, block), line_rows(x))
-         : size < block ? round_up(ceil_div(size, share), 8) * share
+         : size < block ? round_up(ceil_div(size, share), kEight) * share
                         : block;
 }
 constexpr Int rows_a(const GemmSm90& g) {
@@ -133,6 +134,24 @@ constexpr Int rows_a(const GemmSm90& g) {
 constexpr Int rows_b(const GemmSm90& g) {
   return rows_loaded(g.product.b, g.product.open.n ? g.block_n : g.product.n, g.block_n,
                      g.cluster_m);
+}
+// Whether the rows that TMA loads follow from a size that comes at run time: so do the boxes of the
+// tensor map then, unless workgroups load slices.
+constexpr bool clips_rows(const GemmSm90& g, const Operand& x, bool open, Int share) {
+  return open && share == 1 && x.load == Load::tiles && !in_pieces(g, x);
+}
+constexpr bool clips_a(const GemmSm90& g) {
+  return clips_rows(g, g.product.a, g.product.open.m, g.cluster_n);
+}
+constexpr bool clips_b(const GemmSm90& g) {
+  return clips_rows(g, g.product.b, g.product.open.n, g.cluster_m);
+}
+
+// Where a tile begins whose rows would be [at, at + block). The last one is moved back until its
+// rows lie within the operand, but for a few, so that TMA fills none with zeros: it has rows of the
+// tile before it, which are not stored. The distance keeps segments and vectors aligned.
+constexpr Int first_row(const GemmSm90& g, Int at, Int size, Int block) {
+  return least(at, size > block ? round_up(size - block, by_threads(g) ? 2 * kEight : kEight) : 0);
 }
 
 // ---- accumulators

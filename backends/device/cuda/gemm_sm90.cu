@@ -22,7 +22,7 @@
 // TCC_MAPS are the tensor maps of the operands that TMA copies, A's first: 128-byte swizzle, zeros out of bounds,
 // dimensions (k, m, batch...) if major_k, else (m, k, batch...). Boxes, with rows = rows_a (of B: rows_b) and
 // share = cluster_n (cluster_m):
-//   K-major    {block_k, rows / share, 1...}
+//   K-major    {block_k, rows / share, 1...}, clipped to the rows of the operand, rounded up to 8, where they are open
 //   MN-major   {64, 64 / share, 1...}: all k of a tile in `share` slices, rows / 64 boxes
 // An image's map is of kind im2col: `piece` bytes of rows / share pixels. Where taps end inside of pieces, the other map has
 // the taps after its first two dimensions, channels instead of k, and boxes of `piece` bytes of k, or of as many channels.
@@ -106,7 +106,7 @@ struct SideA : SideOfImage {
   static constexpr i32 block = BLOCK_M;
   using Free = Size<product.m>;
   using K = Size<product.k>;
-  static constexpr bool in_pieces = sm90::in_pieces(params, product.a);
+  static constexpr bool in_pieces = sm90::in_pieces(params, product.a), clips = sm90::clips_a(params);
   static constexpr i32 rows = sm90::rows_a(params), share = CLUSTER_N, registers = sm90::computed_in_flight(params);
 };
 struct SideB : SideOfImage {
@@ -115,7 +115,7 @@ struct SideB : SideOfImage {
   static constexpr i32 block = BLOCK_N;
   using Free = Size<product.n>;
   using K = Size<product.k>;
-  static constexpr bool in_pieces = sm90::in_pieces(params, product.b);
+  static constexpr bool in_pieces = sm90::in_pieces(params, product.b), clips = sm90::clips_b(params);
   static constexpr i32 rows = sm90::rows_b(params), share = CLUSTER_M, registers = sm90::computed_in_flight(params);
 };
 
@@ -163,13 +163,16 @@ struct SharedStorage : Stages::Tiles,
 static_assert(sizeof(SharedStorage) + sm90::kTileAlignment == sm90::shared_bytes(params), "the host knows the storage");
 template <class Part> constexpr u32 bytes_of_part = __is_empty(Part) ? 0 : sizeof(Part);
 
-// The first row and column of a workgroup in the n-th cluster of tiles.
+// The first row and column of a workgroup in the n-th cluster of tiles, and the first ones that it stores.
 struct Tile {
-  i32 batch, row, column;
+  i32 batch, row, column, row_stored, column_stored;
 };
-TCC_FN Tile tile_at(i32 n, i32 tiles_m, i32 tiles_n, i32 cluster_m, i32 cluster_n) {
+constexpr bool RAGGED_M = !SideA::Free::fills(BLOCK_M * CLUSTER_M), RAGGED_N = !SideB::Free::fills(BLOCK_N * CLUSTER_N);
+TCC_FN Tile tile_at(i32 n, i32 tiles_m, i32 tiles_n, i32 cluster_m, i32 cluster_n, i32 size_m, i32 size_n) {
   const TilePlace place = tile_place<params.band>(n, tiles_m, tiles_n);
-  return {place.batch, (place.row * CLUSTER_M + cluster_m) * BLOCK_M, (place.column * CLUSTER_N + cluster_n) * BLOCK_N};
+  const i32 row = (place.row * CLUSTER_M + cluster_m) * BLOCK_M, column = (place.column * CLUSTER_N + cluster_n) * BLOCK_N;
+  return {place.batch, RAGGED_M ? i32(sm90::first_row(params, row, size_m, BLOCK_M)) : row,
+          RAGGED_N ? i32(sm90::first_row(params, column, size_n, BLOCK_N)) : column, row, column};
 }
 
 // The first tile of a group of the launch's clusters, the distance to its next, and its first row in them.
@@ -205,7 +208,7 @@ TCC_ENTRY {
   const i32 cluster_n = SPLIT_K > 1 ? 0 : rank / CLUSTER_M;
   const i32 first_tile = i32(TCC_BLOCK) / CLUSTER_SIZE;
   const i32 tiles_m = tiles_along(SIZE_M, BLOCK_M * CLUSTER_M), tiles_n = tiles_along(SIZE_N, BLOCK_N * CLUSTER_N);
-  auto tile_of = [&](i32 n) { return tile_at(n, tiles_m, tiles_n, cluster_m, cluster_n); };
+  auto tile_of = [&](i32 n) { return tile_at(n, tiles_m, tiles_n, cluster_m, cluster_n, SIZE_M, SIZE_N); };
   // This workgroup's share of k, in tiles.
   const i32 k_tiles = product.open.k ? tiles_along(SIZE_K, sm90::block_k(params)) : K_TILES;
   const i32 k_begin = SPLIT_K > 1 ? k_tiles * rank / SPLIT_K : 0;
@@ -303,6 +306,8 @@ TCC_ENTRY {
       auto store = [&](i32 row, i32 column, const Acc(&v)[product.segment], const auto&... residual) {
         row += row0;
         column += tile.column;
+        if (RAGGED_M && row < tile.row_stored) return;
+        if (RAGGED_N && column < tile.column_stored) return;
         if (product.swapped)
           epilogue(TCC_BUFFERS tile.batch, column, row / product.segment, v, residual...);
         else

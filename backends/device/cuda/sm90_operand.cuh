@@ -10,7 +10,7 @@
 // Defaults for what a kind of operand does not do.
 template <Load LOAD> struct Sm90Operand {
   static constexpr Load kind = LOAD;
-  static constexpr i32 copied_bytes = 0;                // by TMA, of a stage, and of the tile that begins at k
+  static constexpr i32 copied_bytes = 0;                 // by TMA, of a stage at most, and of the tile that begins at k
   __device__ __forceinline__ static constexpr i32 bytes_at(i32) { return 0; }
   static constexpr i32 rounds = 0, words_in_flight = 0;  // computed
   static constexpr i32 units = 0;                       // rows
@@ -18,18 +18,22 @@ template <Load LOAD> struct Sm90Operand {
 };
 
 // An operand's tiles of ROWS rows (or columns), copied by TMA. SHARE workgroups of a cluster need the same tile: each
-// copies a slice for all.
-template <i32 RANK, Element E, bool MAJOR_K, i32 ROWS, i32 SHARE> struct TiledOperand : Sm90Operand<Load::tiles> {
+// copies a slice for all. Rows: their number, ROWS or, where boxes are clipped to an operand of fewer rows, what comes at
+// run time.
+template <i32 RANK, Element E, bool MAJOR_K, i32 ROWS, i32 SHARE, class Rows = Size<ROWS>>
+struct TiledOperand : Sm90Operand<Load::tiles> {
   static constexpr i32 copied_bytes = ROWS * 128;
-  __device__ __forceinline__ static constexpr i32 bytes_at(i32) { return copied_bytes; }
+  __device__ __forceinline__ i32 bytes_at(i32) const { return rows_copied * 128; }
   const TensorMap& map;
   i32 slice, at;
   u16 mask;  // the workgroups of the cluster that need the tile
   i32 batch[3];
+  Rows rows_copied;
 
   template <class BatchHook>
-  __device__ __forceinline__ TiledOperand(const TensorMap& map, i32 slice, u16 mask, i32 number, i32 at, BatchHook hook)
-      : map(map), slice(slice), at(at), mask(mask), batch{0, 0, 0} {
+  __device__ __forceinline__ TiledOperand(const TensorMap& map, i32 slice, u16 mask, i32 number, i32 at, BatchHook hook,
+                                          Rows rows_copied = Rows(ROWS))
+      : map(map), slice(slice), at(at), mask(mask), batch{0, 0, 0}, rows_copied(rows_copied) {
     if constexpr (RANK > 2) hook(number, batch);
   }
 
@@ -42,7 +46,7 @@ template <i32 RANK, Element E, bool MAJOR_K, i32 ROWS, i32 SHARE> struct TiledOp
       // A box has as many k as rows.
       constexpr i32 side = 128 / bytes_of(E), depth = side / SHARE;
 #pragma unroll
-      for (i32 box = 0; box < ROWS / side; ++box)
+      for (i32 box = 0; box < ROWS / side && box * side < rows_copied; ++box)
         tma_load<RANK, (SHARE > 1)>(to + box * (side * 128) + slice * depth * 128, map, full, mask, at + box * side,
                                     k + slice * depth, batch);
     }

@@ -6,8 +6,8 @@
 
 // Makes an operand for a tile of the result, whose rows (of B: columns) begin at `at`. Side says what is known when the
 // kernel is compiled: `operand`, `sum`, `Free` and `K` (Sizes: of its rows and of k), `block` (rows of a tile), `rows` (those that are
-// copied), `share` (workgroups that copy a tile together), `registers` (for computed values in flight), `in_pieces`
-// (sm90_pieces.cuh). `slice` and `mask`: see TiledOperand.
+// copied), `clips` (whether they are fewer where the operand has fewer), `share` (workgroups that copy a tile together),
+// `registers` (for computed values in flight), `in_pieces` (sm90_pieces.cuh). `slice` and `mask`: see TiledOperand.
 template <class Side, class Hooks>
 TCC_FN auto operand_at(const Hooks& hooks, const TensorMap* map, i32 slice, u16 mask, i32 batch, i32 at, i32 thread,
                        i32 k_begin, typename Side::Free size, typename Side::K size_k) {
@@ -17,7 +17,10 @@ TCC_FN auto operand_at(const Hooks& hooks, const TensorMap* map, i32 slice, u16 
   } else if constexpr (Side::in_pieces) {
     return PiecesOperand<Side>(*map, slice, mask, batch, at, hooks.batch);
   } else if constexpr (X.load == Load::tiles) {
-    return TiledOperand<X.rank, X.element, X.major_k, Side::rows, Side::share>(*map, slice, mask, batch, at, hooks.batch);
+    using Rows = Size<(Side::clips ? 0 : Side::rows)>;
+    const i32 rows = Side::clips ? i32(sm90::rows_loaded(X, size, Side::rows, 1)) : Side::rows;
+    return TiledOperand<X.rank, X.element, X.major_k, Side::rows, Side::share, Rows>(*map, slice, mask, batch, at, hooks.batch,
+                                                                                    Rows(rows));
   } else if constexpr (X.load == Load::computed) {
     using Acc = SumType<Side::sum>;
     auto load = [&hooks, batch](i32 at, i32 k, auto& v) { hooks.load(batch, at, k, v); };
@@ -91,7 +94,7 @@ TCC_FN void produce(A& a, B& b, Stages& stages, i32 k_begin, i32 k_end, bool cop
       const u32 full = stages.full_barrier();
       stages.wait_until_empty();
       if (copied != 0 && copies && elect_lane()) {
-        const i32 bytes = A::bytes_at(k) + B::bytes_at(k);
+        const i32 bytes = a.bytes_at(k) + b.bytes_at(k);
         if (computes || shifts)
           barrier_expect(full, bytes);
         else
