@@ -177,20 +177,24 @@ double products(const Shape& s) {
   return static_cast<double>(s.slabs()) * (std::max(groups * slab, slab + promotion) + exposed);
 }
 
-// How much longer the cache takes with lines that begin inside of its sectors of 32 bytes.
-double cache_share(const MatrixOperand& operand) {
+// Cycles in which an SM gets the rows of a k tile from the last-level cache, by what it reads alone
+// and by what the cache gives to all. That is less where neighbours share no lines, as those do
+// that share k, and where lines begin inside of sectors of 32 bytes: of these each SM reads more as
+// well.
+double cached_cycles(const Shape& s, const Target& target) {
   constexpr int64_t kSector = 32;
-  constexpr double kInside = 2.7;
-  return operand.load == Load::computed || operand.view.aligned(kSector, operand.line_stride())
-             ? 1
-             : kInside;
-}
-
-// Bytes a cycle that an SM reads from the last-level cache: of its own, and its part of what the
-// cache gives to all. That is less where neighbours share no lines, as those do that share k.
-double cache_bytes(const Shape& s, const Target& target) {
+  constexpr double kInsideOwn = 1.5, kInsideAll = 3.2;
   const double own = s.f8 ? 70 : 64, all = s.split_k > 1 ? 5000 : s.f8 ? 9200 : 7900;
-  return std::min(own, all / s.busy_units(target));
+  double own_bytes = 0, all_bytes = 0;
+  for (const bool first : {true, false}) {
+    const MatrixOperand& operand = first ? s.side.a : s.side.b;
+    const double bytes = (first ? s.rows_copied_a() : s.rows_copied_b()) * kLineBytes;
+    const bool inside =
+        operand.load != Load::computed && !operand.view.aligned(kSector, operand.line_stride());
+    own_bytes += bytes * (inside ? kInsideOwn : 1);
+    all_bytes += bytes * (inside ? kInsideAll : 1);
+  }
+  return std::max(own_bytes / own, all_bytes * s.busy_units(target) / all);
 }
 
 // Bytes of stages that wait for memory, where one of the operands is read once.
@@ -354,7 +358,9 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
         {128, 8, 2, 0, 1, 1},   {64, 8, 1, 0, 1, 1},    {128, 224, 2, 0, 1, 1},
         {128, 192, 2, 1, 2, 1}, {128, 192, 2, 1, 1, 1}, {64, 224, 1, 0, 1, 1},
         {192, 128, 3, 0, 1, 1}, {192, 96, 3, 0, 1, 1},  {128, 160, 2, 0, 2, 1},
-        {128, 160, 2, 0, 2, 2}, {128, 160, 2, 0, 4, 1},
+        {128, 160, 2, 0, 2, 2}, {128, 160, 2, 0, 4, 1}, {64, 96, 1, 0, 1, 1},
+        {64, 160, 1, 0, 1, 1},  {64, 32, 1, 0, 2, 2},   {64, 64, 1, 0, 2, 2},
+        {64, 128, 1, 0, 2, 2},  {128, 128, 2, 0, 2, 2},
     };
     std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
@@ -381,8 +387,9 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kUnitShare = 2.0;    // of the fair share of memory bandwidth, that an SM draws
     constexpr double kLatency = 1.4e-6;   // of memory that is at its limit, in seconds
-    constexpr double kAgain = 0.05;  // of memory's time, what the cache takes for the same bytes
-    constexpr double kFill = 1500;   // cycles until the first tile is there
+    constexpr double kAgain = 0.05;     // of memory's time, what the cache takes for the same bytes
+    constexpr double kFill = 1500;      // cycles until the first tile is there
+    constexpr double kLeastTile = 250;  // cycles of a k tile: its barriers, and what waits for them
     const double kTurns = s.f8 ? 1 : 1.08;  // as long, products of a group at a time
     constexpr double kAlone = 1.4;          // on the only tile
     constexpr double kTurn = 900;           // cycles that ping-pong loses when the groups change
@@ -403,11 +410,8 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
     const double turns = !s.pingpong ? 1 : rounds < 2 ? kAlone : kTurns;
     const double product = products(s) * turns;
     const double shared = m / 64 * (64 + n) * kLineBytes / kSharedBytes;
-    const double cached =
-        (s.rows_copied_a() * cache_share(s.side.a) + s.rows_copied_b() * cache_share(s.side.b)) *
-        kLineBytes / cache_bytes(s, target);
-    const double loading = load_cycles(s);
-    const double k_tile = std::max({product, shared, cached, loading});
+    const double k_tile =
+        std::max({product, shared, cached_cycles(s, target), load_cycles(s), kLeastTile});
     const auto k_tiles = static_cast<double>(ceil_div(s.k_tiles, s.split_k));
     const double multiply = k_tiles * k_tile;
     const double part = m * n / static_cast<double>(s.split_k);  // that a workgroup stores

@@ -219,6 +219,7 @@ TEST(SizeTables, AreReadFromFormat12) {
 TEST(SizeTables, AreNoneInAnOlderFormat) {
   Writer writer;
   KernelLaunch launch = std::get<KernelLaunch>(with_table().steps[0]);
+  launch.maps.clear();  // they have more fields, too
   field(writer, launch);
   const std::vector<uint8_t> bytes = writer.take();
   KernelLaunch read;
