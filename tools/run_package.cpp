@@ -40,10 +40,12 @@ class RunPackage {
     load_seconds_ = seconds_since(start);
     const InputFiles files(options_.inputs);
     take_sizes(program->executable(), files);
-    take_interface(program->executable());
+    const exec::Sizes sizes = first_sizes(program->executable());
+    take_interface(program->executable(), sizes);
+    take_states(program->executable(), sizes);
     check_outputs_path(options_.outputs, interface_.outputs.size());
     check_has_states(options_.states, options_.package, !states_.empty());
-    const std::vector<Tensor> inputs = load_inputs(interface_, files, options_.seed);
+    std::vector<Tensor> inputs = load_inputs(interface_, files, options_.seed);
     say_drawn_inputs("tcc-run", interface_, files);
 
     const auto begin = std::chrono::steady_clock::now();
@@ -60,7 +62,13 @@ class RunPackage {
     step_counts_ = context.step_counts();
     outputs_ = context.run(inputs);
     run_seconds_ = seconds_since(begin);
-    for (int i = 1; i < options_.runs; ++i) outputs_ = context.run(inputs);
+    for (int i = 1; i < options_.runs; ++i) {
+      if (!lengths_.empty()) {  // inputs may be as long as the states are now
+        take_interface(program->executable(), context.sizes());
+        inputs = load_inputs(interface_, files, options_.seed);
+      }
+      outputs_ = context.run(inputs);
+    }
     if (!options_.outputs.empty()) save_outputs(interface_, outputs_, options_.outputs);
     for (size_t k = 0; k < states_.size(); ++k) {
       last_.push_back(context.state(k));
@@ -80,12 +88,16 @@ class RunPackage {
       if (state.grows()) {
         const exec::OpenDim& dim = executable.dims[static_cast<size_t>(state.dim)];
         const std::string& name = executable.buffers[static_cast<size_t>(state.buffer)].name;
-        lengths_[dim.name] = dim.range.least;
-        sizes[dim.name] = {dim.range.least, str("the first length of state '", name, "'")};
+        if (lengths_.contains(dim.name)) continue;
+        sizes[dim.name] =
+            first_length(name, static_cast<size_t>(state.axis), dim.range, options_.states.load);
+        lengths_[dim.name] = sizes[dim.name].size;
       }
     for (const auto& [name, size] : parse_at(options_.at)) {
-      if (lengths_.contains(name))
-        fail_input("--at ", name, "=", size, ": it is ", sizes.at(name).from);
+      for (const exec::StateInfo& state : executable.states)
+        if (state.grows() && executable.dims[static_cast<size_t>(state.dim)].name == name)
+          fail_input("--at ", name, "=", size, ": it is the length of state '",
+                     executable.buffers[static_cast<size_t>(state.buffer)].name, "'");
       if (std::ranges::find(executable.dims, name, &exec::OpenDim::name) == executable.dims.end())
         fail_input("--at ", name, "=", size, ": ", options_.package, " has no open dim '", name,
                    "'", executable.dims.empty() ? "" : "; it has " + dims_text(executable));
@@ -122,13 +134,24 @@ class RunPackage {
     return text;
   }
 
-  // The inputs and outputs as values of a graph, for the functions that draw and save tensors.
-  void take_interface(const exec::Executable& executable) {
+  exec::Sizes first_sizes(const exec::Executable& executable) const {
     std::vector<int64_t> numbers(executable.dims.size(), -1);
     exec::Dims all = dims_;
     all.insert(lengths_.begin(), lengths_.end());
     exec::read_dims(executable, all, numbers);
-    const exec::Sizes sizes = exec::sizes_of(executable, numbers);
+    return exec::sizes_of(executable, numbers);
+  }
+
+  void take_states(const exec::Executable& executable, const exec::Sizes& sizes) {
+    for (const int number : exec::state_buffers(executable)) {
+      const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
+      states_.push_back({buffer.name, {buffer.dtype, sizes.of(buffer.shape)}});
+    }
+  }
+
+  // The inputs and outputs as values of a graph at the sizes of a run, for the functions that draw
+  // and save tensors.
+  void take_interface(const exec::Executable& executable, const exec::Sizes& sizes) {
     const auto type_of = [&](int number) {
       const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
       ir::Type type{buffer.dtype, {}};
@@ -138,10 +161,7 @@ class RunPackage {
     const auto name_of = [&](int number) {
       return executable.buffers[static_cast<size_t>(number)].name;
     };
-    for (const int number : exec::state_buffers(executable)) {
-      const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
-      states_.push_back({buffer.name, {buffer.dtype, sizes.of(buffer.shape)}});
-    }
+    interface_ = ir::Graph();
     interface_.name = package_.name();
     for (const int number : executable.inputs)
       interface_.add_input(name_of(number), type_of(number));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "frontend/safetensors.h"
 #include "ir/deciding_extent.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -34,6 +35,19 @@ void add_sizes_of_inputs(std::span<const RunInput> inputs, std::span<const RunDi
                    known->second.from);
     }
   }
+}
+
+RunSize first_length(const std::string& state, size_t axis, const ir::SizeRange& range,
+                     const std::string& states_file) {
+  if (!states_file.empty()) {
+    const SafetensorsFile file(states_file);
+    if (file.contains(state)) {
+      const std::vector<int64_t> shape = file.info(state).shape;
+      if (axis < shape.size() && range.why_not(shape[axis]).empty())
+        return {shape[axis], states_file};
+    }
+  }
+  return {range.least, str("the first length of state '", state, "'")};
 }
 
 ir::Numbers parse_at(const std::vector<std::string>& texts) {

@@ -1,4 +1,5 @@
-// The sizes of one run: dims by name, from options and from the shapes of given inputs.
+// The sizes of one run: dims by name, from options, from the shapes of given inputs and from the
+// file that states are loaded from.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,12 @@ struct RunInput {
 // that do not fit otherwise are left to load_inputs().
 void add_sizes_of_inputs(std::span<const RunInput> inputs, std::span<const RunDim> dims,
                          const InputFiles& files, RunSizes& sizes);
+
+// How long a state is when the first run begins that grows along `axis`, by a size of `range`: as
+// the file of --load-states has it ("": none is given), else as the least size. What does not fit
+// in the file is left to the loading of states.
+RunSize first_length(const std::string& state, size_t axis, const ir::SizeRange& range,
+                     const std::string& states_file);
 
 // Reads the texts of --at.
 ir::Numbers parse_at(const std::vector<std::string>& texts);

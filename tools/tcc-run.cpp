@@ -15,7 +15,6 @@
 #include "backends/pipeline.h"
 #include "executable/package.h"
 #include "frontend/graph_file.h"
-#include "frontend/safetensors.h"
 #include "frontend/state_file.h"
 #include "frontend/yaml/graph_writer.h"
 #include "ir/append.h"
@@ -163,7 +162,7 @@ class ProgramRun {
       else if (open == compile_.open_dims.end())
         known[name] = {usual, str("the graph's default (--dim ", name, "=N gives another)")};
       else if (grown)
-        known[name] = first_length(*grown, range);
+        known[name] = first_length_of(*grown, range);
       dims.push_back({name, name, 1, range});
     }
     if (!files.is_empty()) check_open_dims_stay();
@@ -183,20 +182,13 @@ class ProgramRun {
     return numbers;
   }
 
-  // How long a state that grows is when the first run begins.
-  RunSize first_length(const ir::Value& state, const ir::SizeRange& range) const {
-    const RunSize least = {range.least, str("the first length of state '", state.name, "'")};
-    const std::string& path = options_.states.load;
-    if (path.empty()) return least;
-    const SafetensorsFile file(path);
-    for (const auto& node : graph_.nodes()) {
-      if (!ir::appends(*node) || node->stored_in() != &state || !file.contains(state.name))
-        continue;
-      const std::vector<int64_t> shape = file.info(state.name).shape;
-      const auto axis = static_cast<size_t>(ir::append_of(*node).dim);
-      if (axis < shape.size() && range.why_not(shape[axis]).empty()) return {shape[axis], path};
-    }
-    return least;  // load_states() says what is wrong with the file
+  RunSize first_length_of(const ir::Value& state, const ir::SizeRange& range) const {
+    const auto is_its = [&](const auto& node) {
+      return ir::appends(*node) && node->stored_in() == &state;
+    };
+    const auto append = std::ranges::find_if(graph_.nodes(), is_its);
+    return first_length(state.name, static_cast<size_t>(ir::append_of(**append).dim), range,
+                        options_.states.load);
   }
 
   // An ONNX graph is read with the shapes of given inputs: a dim that one of them tells is a

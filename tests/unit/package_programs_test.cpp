@@ -421,7 +421,7 @@ TEST_F(PackagePrograms, StatesGrow) {
             std::string::npos);
   const std::string start = "grow.tccpkg" + on;
   EXPECT_EQ(run("tcc-run", start + "--at P=3").text,
-            "tcc-run: --at P=3: it is the first length of state 's'\n");
+            "tcc-run: --at P=3: it is the length of state 's'\n");
 }
 
 // Each run is compared with the reference at its length, whole memory and all; inputs that are as
@@ -469,6 +469,54 @@ TEST_F(PackagePrograms, RunsOfStatesThatGrowAreChecked) {
   EXPECT_TRUE(has(full.text, "state 's' is full: it is 12 long, and P = 0..10")) << full.text;
   EXPECT_TRUE(has(run("tcc-run", graph + device + " --runs 4 --check --dtype f16").text,
                   "y: f16[2, 12]  ok"));
+}
+
+// A package has inputs that are as long as a state for each of its lengths.
+TEST_F(PackagePrograms, InputsAreDrawnForEachLengthOfAState) {
+  const std::string device = lavapipe();
+  if (device.empty()) GTEST_SKIP() << "no lavapipe";
+  write_file_atomic(path("grow.yaml"),
+                    "tcc: 1\nname: grow\ndims: {P: 8}\n"
+                    "inputs: {x: {dtype: f32, shape: [2, 1]}, mask: {dtype: f32, shape: [P + 1]}}\n"
+                    "states: {s: {dtype: f32, shape: [2, P + 1]}}\n"
+                    "nodes:\n  - {out: a, op: append, in: [s, x], dim: 1, length: P}\n"
+                    "  - {out: now, op: slice, in: [a], dim: 1, start: 0, end: P + 1}\n"
+                    "  - {out: y, op: mul, in: [now, mask]}\noutputs: [y]\n");
+  ASSERT_EQ(
+      run("tcc-compile", "grow.yaml --dim P=1..8 --target vulkan:lavapipe --package grow.tccpkg")
+          .code,
+      0);
+  const auto values = [&](const char* name) {
+    const Tensor tensor = open_tensor_file(path("y.npz"))->load(name);
+    std::vector<double> all;
+    for (int64_t i = 0; i < tensor.numel(); ++i) all.push_back(tensor.get(i));
+    return all;
+  };
+  Tensor mask(DType::f32, {5});
+  for (int64_t i = 0; i < 5; ++i) mask.set(i, static_cast<double>(i));
+  write_npy(path("mask5.npy"), mask);
+  std::vector<std::vector<double>> of_models;
+  for (const char* model : {"grow.tccpkg", "grow.yaml --dim P=1..8"}) {
+    const std::string on = str(model, " --device ", device, " --outputs y.npz ");
+    const Outcome three = run("tcc-run", on + "--runs 3 --save-states s.safetensors");
+    ASSERT_EQ(three.code, 0) << three.text;
+    EXPECT_NE(three.text.find("y: f32[2, 4]\n"), std::string::npos) << three.text;
+    of_models.push_back(values("y"));
+    // The state is 4 long when it is loaded.
+    const Outcome four = run("tcc-run", on + "--load-states s.safetensors");
+    ASSERT_EQ(four.code, 0) << four.text;
+    EXPECT_NE(four.text.find("y: f32[2, 5]\n"), std::string::npos) << four.text;
+    const Outcome given = run("tcc-run", on + "--load-states s.safetensors --input mask=mask5.npy");
+    ASSERT_EQ(given.code, 0) << given.text;
+    const Outcome shorter = run("tcc-run", on + "--input mask=mask5.npy");
+    EXPECT_EQ(shorter.code, 2);
+    EXPECT_EQ(shorter.text,
+              "tcc-run: mask5.npy: dim 0 of input 'mask' is 5: P = 4, but P = 1 by the first "
+              "length of state 's'\n");
+    EXPECT_NE(run("tcc-run", on + "--runs 9").text.find("state 's' is full: it is 9 long"),
+              std::string::npos);
+  }
+  EXPECT_EQ(of_models[0], of_models[1]) << "a package and its graph draw the same inputs";
 }
 
 TEST_F(PackagePrograms, SizesComeFromAtAndFromInputs) {
