@@ -27,15 +27,15 @@ std::optional<RecurrentSteps> recurrent_steps(const Node& node);
 
 // One element of a step. All values have three dims, of which the first two are 1.
 struct RecurrentCellGraph {
-  Graph graph;                   // its outputs are the next states
+  // Its outputs are the next states and, where gates from `first_gates` on are not products of h
+  // itself, what these are products of: it follows from the products of the gates before them.
+  Graph graph;
   Value* projected = nullptr;    // [1, 1, gates]
   Value* bias = nullptr;         // [1, 1, gates], or null
   Value* peepholes = nullptr;    // [1, 1, 3], or null
-  std::vector<Value*> products;  // of h with the weights of each gate
+  std::vector<Value*> products;  // with the weights of each gate
   std::vector<Value*> states;
-  // Each gate's product is one of h itself. Where it is not, the graph says nothing: a product of
-  // the step needs the result of another one.
-  bool has_one_product = true;
+  int64_t first_gates = 0;  // all gates, but where a step has a second product
 };
 // `node` is an op of steps. The graph is decomposed to primitives.
 RecurrentCellGraph recurrent_cell(const Node& node);

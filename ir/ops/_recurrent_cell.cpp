@@ -63,12 +63,20 @@ RecurrentCellGraph recurrent_cell(const Node& node) {
   cell.bias_hh = result.bias;
   cell.peepholes = result.peepholes;
   ops::set_functions(cell, node, *layer);
+  result.first_gates = steps->gates;
+  Value* multiplied = nullptr;  // by the weights of the other gates
   cell.sums = [&](Builder&, Value* h, int64_t first, int64_t count) {
-    if (h != result.states[0]) result.has_one_product = false;
+    if (h != result.states[0]) {
+      TCC_CHECK(!multiplied && first + count == steps->gates, node.op_name(), ": product of gate ",
+                first);
+      result.first_gates = first;
+      multiplied = h;
+    }
     return std::vector<Value*>(result.products.begin() + first,
                                result.products.begin() + first + count);
   };
   graph.outputs = layer->step(b, node, cell, result.projected, result.states);
+  if (multiplied) graph.outputs.push_back(multiplied);
   for (size_t k = 0; k < graph.outputs.size(); ++k) graph.output_names.push_back(str("state", k));
   decompose(graph);
   return result;

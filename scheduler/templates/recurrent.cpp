@@ -27,12 +27,16 @@ struct RecurrentValues {
 
 // The sizes that follow from them, as the device source has them.
 struct RecurrentShape : RecurrentValues {
-  RecurrentShape(const ir::RecurrentSteps& sizes, const RecurrentValues& values)
+  RecurrentShape(const RecurrentPlan& plan, const RecurrentValues& values)
+      : RecurrentShape(plan.sizes, plan.products(), values) {}
+  RecurrentShape(const ir::RecurrentSteps& sizes, int64_t all_products,
+                 const RecurrentValues& values)
       : RecurrentValues(values),
         hidden(sizes.hidden),
         steps(sizes.steps.usual()),
         gates(sizes.gates),
         states(sizes.states),
+        products(all_products),
         groups(ceil_div(sizes.batch.usual(), rows)),
         workgroups(sizes.directions * groups),
         columns(gates * hidden),
@@ -72,10 +76,13 @@ struct RecurrentShape : RecurrentValues {
     const int64_t fill = ceil_div(rows * (chunks * kChunk + 4), threads) * (1 + states) +
                          items * (1 + 2 * states) +
                          (weights == kInMemory ? 0 : 4 * ceil_div(weight_words(), threads) * 4);
-    return all_steps * (1 + tiles * (1 + product) + items * item) + fill;
+    // A tile may have columns of both products.
+    const int64_t all_tiles = tiles + products - 1;
+    return all_steps * (1 + all_tiles * (1 + product) + products * items * item) + fill;
   }
 
   int64_t hidden, steps, gates, states;  // sizes that come at run time are the usual ones
+  int64_t products;                      // of a step
   int64_t groups, workgroups, columns;
   // Threads along the rows and the columns; columns are so many tiles.
   int64_t threads_r, threads_c, tiles;
@@ -86,7 +93,7 @@ struct RecurrentCase {
   using Values = RecurrentValues;
   using Shape = RecurrentShape;
   Values values() const { return {}; }
-  Shape shape(const Values& values) const { return {plan.sizes, values}; }
+  Shape shape(const Values& values) const { return {plan, values}; }
 
   RecurrentPlan plan;
   Target target;
@@ -190,7 +197,7 @@ class RecurrentModel {
     cost.round_trips = 2;
     // The projection's part is waited for, and weights that are not on the chip.
     cost.stalls = steps * (is_read ? 1.5 : 1);
-    cost.barriers = 2 * steps + 1;
+    cost.barriers = 2 * number(s.products) * steps + 1;
     cost.parallelism = std::min(8.0, number(s.thread_columns * s.thread_rows) + 1);
     return predicted_seconds(cost, target_);
   }
@@ -239,6 +246,7 @@ class WholeLayer : public RuledCandidate<RecurrentCase> {
     const RecurrentHooks hooks(region(), plan);
     kernel.hooks = {hooks.load_x(), hooks.load_w(),     hooks.initial(),
                     hooks.cell(),   hooks.store_last(), hooks.rounded()};
+    if (plan.products() > 1) kernel.hooks.push_back(hooks.multiplied());
     if (sizes.lengths) kernel.hooks.push_back(hooks.length());
     if (plan.out) kernel.hooks.push_back(hooks.store_out());
     return kernel;

@@ -15,11 +15,11 @@
 namespace tcc::sched {
 namespace {
 
-// The next states of an element, from arrays of the gates' parts and the states.
+// The outputs of an element's cell, from arrays of the gates' parts and the states.
 struct CellArrays {
   ir::Variable projected, products, states;
 };
-std::vector<Expr> next_states(const Region& region, const RecurrentPlan& plan,
+std::vector<Expr> cell_values(const Region& region, const RecurrentPlan& plan,
                               const SymInt& direction, const SymInt& unit,
                               const CellArrays& arrays) {
   const ir::RecurrentCellGraph cell = ir::recurrent_cell(*plan.node);
@@ -48,10 +48,10 @@ std::vector<Expr> next_states(const Region& region, const RecurrentPlan& plan,
   };
   bind_operand(cell.bias, plan.sizes.bias);
   bind_operand(cell.peepholes, plan.sizes.peepholes);
-  std::vector<Expr> next;
+  std::vector<Expr> values;
   for (const ir::Value* output : cell.graph.outputs)
-    next.push_back(inliner.value_at(output, std::vector<SymInt>{0, 0, 0}));
-  return next;
+    values.push_back(inliner.value_at(output, std::vector<SymInt>{0, 0, 0}));
+  return values;
 }
 
 }  // namespace
@@ -79,8 +79,7 @@ OrRefusal<RecurrentPlan> plan_recurrent(const Region& region) {
     return Refusal{str("a state of ", tcc::name(plan.dtype), ", where f32 is kept")};
   if (region.strict_rounding && plan.dtype != DType::f32)
     return Refusal{"each op of the cell is to be rounded"};
-  if (!ir::recurrent_cell(*plan.node).has_one_product)
-    return Refusal{"a step's second product needs the result of the first"};
+  plan.first_gates = ir::recurrent_cell(*plan.node).first_gates;
   plan.w_vector = std::gcd<int64_t>(plan.sizes.hidden, 4);
   const auto result = [&](size_t k) -> const ir::Value* {
     const ir::Value* value = plan.node->outputs[k];
@@ -100,7 +99,7 @@ Hook RecurrentHooks::hook(std::string name, const std::vector<std::string>& indi
                           : index == "t"       ? sizes.steps
                           : index == "row"     ? sizes.batch
                           : index == "unit"    ? sizes.hidden
-                          : index == "half"    ? SymInt(2)
+                          : index == "half"    ? SymInt(RecurrentMemory::halves(plan_))
                                                : SymInt(0);
     TCC_CHECK(!extent.is(0), "an index ", index);
     hook.parameters.push_back(Hook::index_parameter(index, extent));
@@ -168,8 +167,13 @@ Hook RecurrentHooks::length() const {
   return hook;
 }
 
-Hook RecurrentHooks::cell() const {
-  Hook hook = this->hook("cell", {"direction", "unit"});
+Hook RecurrentHooks::cell() const { return hook_of_cell("cell", "next", false); }
+
+Hook RecurrentHooks::multiplied() const { return hook_of_cell("multiplied", "value", true); }
+
+Hook RecurrentHooks::hook_of_cell(const char* called, const char* result,
+                                  bool is_multiplied) const {
+  Hook hook = this->hook(called, {"direction", "unit"});
   const auto array = [&](const char* name, int64_t elements, bool written) {
     hook.parameters.push_back(Hook::array_parameter(name, DType::f32, elements, written));
     return hook.parameters.back().array;
@@ -177,12 +181,15 @@ Hook RecurrentHooks::cell() const {
   const CellArrays arrays = {array("x", plan_.sizes.gates, false),
                              array("p", plan_.sizes.gates, false),
                              array("state", plan_.sizes.states, false)};
-  const ir::Variable next = array("next", plan_.sizes.states, true);
+  const auto states = static_cast<size_t>(plan_.sizes.states);
+  const ir::Variable written = array(result, is_multiplied ? 1 : plan_.sizes.states, true);
+  const std::vector<Expr> all =
+      cell_values(region_, plan_, hook.parameters[0].axis, hook.parameters[1].axis, arrays);
   std::vector<Sink> sinks;
   for (const Expr& value :
-       next_states(region_, plan_, hook.parameters[0].axis, hook.parameters[1].axis, arrays)) {
+       is_multiplied ? std::span(all).subspan(states) : std::span(all).first(states)) {
     Sink sink;
-    sink.array = next;
+    sink.array = written;
     sink.offset = std::ssize(sinks);
     sink.value = value;
     sinks.push_back(sink);
@@ -230,10 +237,10 @@ SymInt RecurrentHooks::place_of_h(const Hook& hook) const {
          memory_.width;
 }
 
-SymInt RecurrentHooks::place_of_states(const Hook& hook) const {
+SymInt RecurrentHooks::place_of_element(const Hook& hook) const {
   const auto& of = hook.parameters;
   const ir::RecurrentSteps& sizes = plan_.sizes;
-  return ((of[0].axis * sizes.batch + of[1].axis) * sizes.hidden + of[2].axis) * sizes.states;
+  return (of[0].axis * sizes.batch + of[1].axis) * sizes.hidden + of[2].axis;
 }
 
 Hook RecurrentHooks::load_h() const {
@@ -260,24 +267,39 @@ Hook RecurrentHooks::store_h() const {
   return hook;
 }
 
-Hook RecurrentHooks::load_states() const {
-  Hook hook = this->hook("load_states", {"direction", "row", "unit"});
-  hook.parameters.push_back(
-      Hook::array_parameter("out_values", DType::f32, plan_.sizes.states, true));
-  for (int64_t k = 0; k < plan_.sizes.states; ++k)
+Hook RecurrentHooks::load_values(const char* name, int buffer, int64_t count) const {
+  Hook hook = this->hook(name, {"direction", "row", "unit"});
+  hook.parameters.push_back(Hook::array_parameter("out_values", DType::f32, count, true));
+  for (int64_t k = 0; k < count; ++k)
     hook.body.push_back(
         set_element(hook.parameters[3].array, k,
-                    ir::load(memory_.states, DType::f32, place_of_states(hook) + k)));
+                    ir::load(buffer, DType::f32, place_of_element(hook) * count + k)));
   return hook;
 }
 
-Hook RecurrentHooks::store_states() const {
-  Hook hook = this->hook("store_states", {"direction", "row", "unit"});
-  hook.parameters.push_back(Hook::array_parameter("values", DType::f32, plan_.sizes.states, false));
-  for (int64_t k = 0; k < plan_.sizes.states; ++k)
-    hook.body.push_back(
-        store(memory_.states, place_of_states(hook) + k, ir::element(hook.parameters[3].array, k)));
+Hook RecurrentHooks::store_values(const char* name, int buffer, int64_t count) const {
+  Hook hook = this->hook(name, {"direction", "row", "unit"});
+  hook.parameters.push_back(Hook::array_parameter("values", DType::f32, count, false));
+  for (int64_t k = 0; k < count; ++k)
+    hook.body.push_back(store(buffer, place_of_element(hook) * count + k,
+                              ir::element(hook.parameters[3].array, k)));
   return hook;
+}
+
+Hook RecurrentHooks::load_states() const {
+  return load_values("load_states", memory_.states, plan_.sizes.states);
+}
+
+Hook RecurrentHooks::store_states() const {
+  return store_values("store_states", memory_.states, plan_.sizes.states);
+}
+
+Hook RecurrentHooks::load_gates() const {
+  return load_values("load_gates", memory_.gates, plan_.first_gates);
+}
+
+Hook RecurrentHooks::store_gates() const {
+  return store_values("store_gates", memory_.gates, plan_.first_gates);
 }
 
 double unrolled_seconds(const RecurrentPlan& plan, const Target& target) {
@@ -289,7 +311,8 @@ double unrolled_seconds(const RecurrentPlan& plan, const Target& target) {
   const double rate = on_matrix_units ? target.flops_matrix / 8 : 0.5 * operation_rate(target);
   // From the first load of a launch to the last store, at least.
   const double latency = target.serial_workgroups ? 0 : 1.5e-6;
-  const double step = (is_product ? 2 : 1) * (launch_seconds(target) + latency) +
+  const int launches = is_product || plan.products() > 1 ? 2 : 1;
+  const double step = launches * (launch_seconds(target) + latency) +
                       weights * size_bytes(plan.dtype) / cache_bandwidth(target) +
                       weights * static_cast<double>(batch) / rate;
   return static_cast<double>(s.steps.usual()) * step;
@@ -310,6 +333,7 @@ void define_recurrent(Kernel& kernel, const RecurrentPlan& plan, int64_t rows,
                                                  {"HIDDEN", sizes.hidden},
                                                  {"DIRECTIONS", sizes.directions},
                                                  {"GATES", sizes.gates},
+                                                 {"FIRST_GATES", plan.first_gates},
                                                  {"STATES", sizes.states},
                                                  {"REVERSE", sizes.reverse},
                                                  {"LENGTHS", sizes.lengths != nullptr},
@@ -322,7 +346,7 @@ void define_recurrent(Kernel& kernel, const RecurrentPlan& plan, int64_t rows,
 double cell_slots(const Region& region, const RecurrentPlan& plan) {
   const CellArrays arrays = {ir::new_variable("x", DType::f32), ir::new_variable("p", DType::f32),
                              ir::new_variable("state", DType::f32)};
-  return element_work(next_states(region, plan, 0, SymInt::axis("unit", plan.sizes.hidden), arrays),
+  return element_work(cell_values(region, plan, 0, SymInt::axis("unit", plan.sizes.hidden), arrays),
                       SymInt::axis("unit", plan.sizes.hidden))
       .slots;
 }

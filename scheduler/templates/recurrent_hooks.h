@@ -14,6 +14,11 @@
 //        x[gates], p[gates],       and the product's
 //        state[states],
 //        next[states])
+//   multiplied(direction, unit,    an element of what the second product of a step multiplies, from
+//              x[gates],           the parts of the gates of the first one
+//              p[gates],
+//              state[states],
+//              value[1])
 //   store_out(direction, t, row,   an element of the output
 //             unit, value[1])
 //   store_last(direction, row,     the states behind the last step
@@ -22,12 +27,15 @@
 //
 // Those of workgroups that share the hidden units:
 //   load_h(half, direction, row,   CHUNK neighbours of h in a half of the exchanged memory; `part`
-//          part, values[4])        counts chunks
+//          part, values[4])        counts chunks. Half 2 has what second products multiply
 //   store_h(half, direction, row,  an element of h
 //           unit, value[1])
 //   load_states, store_states(     the states between launches
 //     direction, row, unit,
 //     values[states])
+//   load_gates, store_gates(       the first gates' products between the launches of a step
+//     direction, row, unit,
+//     values[first gates])
 // clang-format on
 #pragma once
 
@@ -46,19 +54,25 @@ struct RecurrentPlan {
   ir::RecurrentSteps sizes;
   DType dtype = DType::f32;  // of weights, projection and results
   int64_t w_vector = 1;      // of weights: it divides the hidden size
+  // The gates that are products of h. The others need them: they are a second product of the step.
+  int64_t first_gates = 1;
+  int64_t products() const { return first_gates < sizes.gates ? 2 : 1; }
   const ir::Value *out = nullptr, *last[2] = {nullptr, nullptr};  // results; null: not stored
 };
 OrRefusal<RecurrentPlan> plan_recurrent(const Region& region);
 
 // Memory between workgroups that share the hidden units of a layer, as arguments of the kernel.
 struct RecurrentMemory {
-  int h = -1;         // of the plan's dtype, [2][directions][rows][width]
+  int h = -1;         // of the plan's dtype, [halves][directions][rows][width]
   int states = -1;    // f32, [directions][batch][hidden][states]; -1: none
+  int gates = -1;     // f32, [directions][batch][hidden][first gates]; -1: none
   SymInt rows = 0;    // the batch, padded
   int64_t width = 0;  // the hidden size, padded
 
-  SymInt h_elements(const ir::RecurrentSteps& sizes) const {
-    return 2 * sizes.directions * rows * width;
+  // Two halves, and what a second product multiplies.
+  static int64_t halves(const RecurrentPlan& plan) { return plan.products() + 1; }
+  SymInt h_elements(const RecurrentPlan& plan) const {
+    return halves(plan) * plan.sizes.directions * rows * width;
   }
 };
 
@@ -73,6 +87,7 @@ class RecurrentHooks {
   Hook initial() const;
   Hook length() const;
   Hook cell() const;
+  Hook multiplied() const;
   Hook store_out() const;
   Hook store_last() const;
   Hook rounded() const;
@@ -80,6 +95,8 @@ class RecurrentHooks {
   Hook store_h() const;
   Hook load_states() const;
   Hook store_states() const;
+  Hook load_gates() const;
+  Hook store_gates() const;
 
  private:
   // Parameters of these names, which count directions, rows of the batch, hidden units and halves
@@ -88,7 +105,12 @@ class RecurrentHooks {
 
   // The place in the exchanged memory of hooks that begin with half, direction and row.
   SymInt place_of_h(const Hook& hook) const;
-  SymInt place_of_states(const Hook& hook) const;
+  SymInt place_of_element(const Hook& hook) const;
+  // The next states (cell), or what follows from the first gates (multiplied).
+  Hook hook_of_cell(const char* called, const char* result, bool is_multiplied) const;
+  // These load or store `count` values of each element of the states.
+  Hook load_values(const char* name, int buffer, int64_t count) const;
+  Hook store_values(const char* name, int buffer, int64_t count) const;
 
   const Region& region_;
   const RecurrentPlan& plan_;

@@ -160,6 +160,8 @@ constexpr Rule<UnitsValues, UnitsCase> kValueRules[] = {
        return !v.matrix || (v.threads % 32 == 0 && dtype != DType::f32 &&
                             of.target.multiplies("mma", dtype, dtype, DType::f32));
      }},
+    {"a step on matrix units has one product",
+     [](const auto& v, const auto& of) { return !v.matrix || of.plan.products() == 1; }},
     {"a workgroup has no more threads than the device allows",
      [](const auto& v, const auto& of) { return v.threads <= of.target.max_workgroup_size; }},
     {"fewer than twice the batch's rows, and than twice the hidden units",
@@ -234,11 +236,13 @@ class UnitsModel {
       : target_(of.target),
         slots_(cell_slots(region, of.plan)),
         bytes_(region_bytes(region)),
-        element_(size_bytes(of.plan.dtype)) {}
+        element_(size_bytes(of.plan.dtype)),
+        products_(of.plan.products()) {}
 
   double seconds(const UnitsShape& s) const {
     const double step = predicted_seconds(step_cost(s), target_), steps = number(s.steps);
-    if (s.exchange == kByLaunch) return steps * step;
+    if (s.exchange == kByLaunch)
+      return steps * (step + number(products_ - 1) * launch_seconds(target_));
     const double all = number(s.workgroups * s.columns * s.sizes.hidden) * element_;
     return launch_seconds(target_) + all / cache_bandwidth(target_) +
            steps * (step - launch_seconds(target_) + kExchangeSeconds);
@@ -293,6 +297,7 @@ class UnitsModel {
 
   Target target_;
   double slots_, bytes_, element_;
+  int64_t products_;  // of a step, a launch each
 };
 
 class SharedLayer : public RuledCandidate<UnitsCase> {
@@ -332,13 +337,17 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
       kernel.arguments.push_back(argument);
       return first + static_cast<int>(sequence.workspaces.size()) - 1;
     };
-    memory.h = add("h", plan.dtype, memory.h_elements(sizes), true);
+    memory.h = add("h", plan.dtype, memory.h_elements(plan), true);
     int counters = -1;
     if (waits)
       counters = add("arrivals", DType::i32, s.grid_groups() * kCounterStride, true);
     else
       memory.states = add("states", DType::f32,
                           sizes.batch * (sizes.directions * sizes.hidden * sizes.states), true);
+    const bool has_second = plan.products() > 1;
+    if (has_second)
+      memory.gates = add("gates", DType::f32,
+                         sizes.batch * (sizes.directions * sizes.hidden * plan.first_gates), true);
 
     kernel.source = "recurrent";
     kernel.workgroup = static_cast<int>(s.threads);
@@ -348,7 +357,7 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
     if (waits) kernel.resident = 1;
     // Static, in the source, where targets have no other.
     if (target().declared_shared_bytes > 0) kernel.shared_bytes = s.shared_bytes();
-    const SymInt launches = waits ? SymInt(1) : sizes.steps + (is_begun ? 1 : 0);
+    const SymInt launches = waits ? SymInt(1) : sizes.steps * plan.products() + (is_begun ? 1 : 0);
     const double count = number(std::max<int64_t>(launches.usual(), 1));
     kernel.flops = 2.0 * number(s.steps * sizes.batch.usual() * sizes.directions) *
                    number(sizes.gates * sizes.hidden * sizes.hidden) / count;
@@ -390,6 +399,11 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
       kernel.hooks.push_back(hooks.load_states());
       kernel.hooks.push_back(hooks.store_states());
     }
+    if (has_second) {
+      kernel.hooks.push_back(hooks.multiplied());
+      kernel.hooks.push_back(hooks.load_gates());
+      kernel.hooks.push_back(hooks.store_gates());
+    }
     std::vector<int> buffers(kernel.arguments.size());
     std::iota(buffers.begin(), buffers.end(), 0);
     sequence.launches.push_back({std::move(kernel), std::move(buffers), launches});
@@ -415,7 +429,11 @@ class UnitsTemplate : public Template {
     if (exchange_ == kByWaiting && !target.cooperative_launches)
       return Refusal{str("workgroups wait for each other, and ", target.id(),
                          " does not promise to run all of them at once")};
-    if (exchange_ == kByLaunch && plan->sizes.steps.range().lo > kMostLaunches)
+    if (exchange_ == kByWaiting && plan->products() > 1)
+      return Refusal{
+          "a step's second product needs the result of the first: workgroups would wait "
+          "for each other twice a step"};
+    if (exchange_ == kByLaunch && plan->sizes.steps.range().lo > kMostLaunches / plan->products())
       return Refusal{str(plan->sizes.steps, " steps are too many")};
     const double apart = unrolled_seconds(*plan, target);
     UnitsRules rules = rules_of(*std::move(plan), exchange_, target);

@@ -112,8 +112,7 @@ constexpr Reason kKnown[] = {
     {"softmax", "of another row"},
     {"sum", "of another row"},
     {"mean", "of another row"},
-    // A step has a second product, or needs the range of the state: it is unrolled.
-    {"gru", "second product needs the result of the first"},
+    // A step needs the range of the whole state: it is unrolled.
     {"dynamic_quantized_lstm", "takes dynamic_quantized_lstm whole"},
     // Filters are as long as sizes say, and corners of boxes are floating point.
     {"", "resample: has no kernel"},

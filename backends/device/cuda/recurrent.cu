@@ -5,6 +5,7 @@
 #define BATCH 3
 #define HIDDEN 10
 #define GATES 4
+#define FIRST_GATES 4
 #define STATES 2
 #define REVERSE 0
 #define LENGTHS 1
