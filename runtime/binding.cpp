@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/device_checks.h"
 #include "support/error.h"
 
 namespace tcc::runtime {
@@ -120,10 +121,12 @@ void Binding::add_slot(uint64_t& address, const exec::Address& at) {
   slots_.push_back({&address, place_of(at)});
 }
 
-// How many bound steps a step that runs is, a call of the host apart.
+// How many bound steps a step that runs is, a call of the host apart. A launch without workgroups
+// is none.
 int64_t Binding::times_of(const exec::Step& step) const {
   const auto* launch = std::get_if<exec::KernelLaunch>(&step);
-  return launch ? memory_.sizes.of(launch->times) : 1;
+  if (!launch) return 1;
+  return is_empty(memory_.sizes.of(launch->grid)) ? 0 : memory_.sizes.of(launch->times);
 }
 
 // All but the addresses, which get slots. `steps_` has the room.

@@ -1,6 +1,6 @@
 // Sorting and top-k: runs that fit one workgroup are sorted in shared memory, several short ones
-// side by side; sorted runs in memory are merged in pairs. Longer rows are refused, with the steps
-// that sort them.
+// side by side; sorted runs in memory are merged in pairs. Longer rows of open length take several
+// kernels; those of a known one are refused, with the steps that sort them.
 #include <algorithm>
 #include <cmath>
 
@@ -14,6 +14,9 @@
 
 namespace tcc::sched::template_sort {
 namespace {
+
+// Places in rows of open length have 32 bits, as have those of a run behind another one.
+constexpr int64_t kLongestRow = int64_t{1} << 30;
 
 const std::vector<int64_t> kItems = {1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 15};
 
@@ -31,17 +34,18 @@ int64_t longest_run(const SortPlan& plan, const Target& target) {
 
 class Runs : public Candidate {
  public:
-  Runs(const Template& by, const Region& region, const Target& target, SortPlan plan)
-      : Candidate(by, region, target), plan_(std::move(plan)) {}
+  // Several kernels where a row takes several steps.
+  Runs(const Template& by, const Region& region, const Target& target, std::vector<SortPlan> steps)
+      : Candidate(by, region, target), steps_(std::move(steps)) {}
 
   KernelSequence lower(const Config& config) const override {
-    return lower_sort(region(), plan_, config, target());
+    return lower_sort(region(), steps_, config, target());
   }
 
  private:
   ConfigSpace make_space() const override {
     const Target& target = this->target();
-    const SortPlan& plan = plan_;
+    const SortPlan& plan = steps_.front();
     ConfigSpace space;
     space.parameters = {{"threads", workgroup_sizes(target), "threads of a workgroup"},
                         {"items", kItems, "elements of a thread"}};
@@ -63,7 +67,7 @@ class Runs : public Candidate {
   // of a short run, of which a workgroup takes several.
   Config make_default_config() const override {
     const Target& target = this->target();
-    const SortPlan& plan = plan_;
+    const SortPlan& plan = steps_.front();
     constexpr int64_t few = 9;
     const int64_t fewest = fewest_threads(target);
     const int64_t most = std::min(target.max_workgroup_size, target.full_workgroup);
@@ -86,44 +90,54 @@ class Runs : public Candidate {
 
   CostModel make_cost_model() const override {
     const double bytes = region_bytes(region()), prologue = region_slots(region());
-    return [bytes, prologue, target = target(), plan = plan_](const Config& c) {
-      LaunchCost cost;
-      const auto items = static_cast<double>(c["items"]),
-                 threads = static_cast<double>(c["threads"]);
-      const double tile = items * threads;
-      const auto run = static_cast<double>(std::max<int64_t>(plan.run, 1));
-      const double lines = static_cast<double>(plan.rows.usual() * plan.runs);
-      const bool merges = plan.sorted > 0;
-      double row_threads = 1;
-      while (row_threads * items < run) row_threads *= 2;
-      const double rounds = merges ? 1 : std::ceil(std::log2(std::max(run / items, 1.0)));
-      cost.threads = threads;
-      cost.workgroups =
-          std::max(1.0, merges ? lines * std::ceil(static_cast<double>(plan.keep) / tile)
-                               : std::ceil(lines / std::max(1.0, threads / row_threads)));
-      const double sorted = cost.workgroups * tile;  // elements, padding included
-      const double kept = static_cast<double>(plan.keep) / run;
-      // After the first round that yields as many as are kept, only a part of the threads runs.
-      const double whole = std::max(0.0, rounds + std::log2(std::max(kept, 1e-9)));
-      const double merged = merges ? 1 : std::min(rounds, whole + 2);
-      const double bisection = 8 * std::log2(tile) / items;
-      cost.arithmetic = prologue + sorted * (10 + 4 * items + merged * (14 + bisection));
-      cost.accesses = sorted * (6 + merged * (6 + 2 * std::log2(tile) / items));
-      cost.bank_cycles = sorted / 32 * merged * (static_cast<int64_t>(items) % 2 == 0 ? items : 2);
-      cost.elements = sorted * (4 + merged * 4);
-      cost.memory_bytes = bytes;
-      cost.cache_bytes = bytes;
-      cost.registers = 32 + 3 * items;
-      cost.shared_bytes = tile * static_cast<double>(plan.element_bytes());
-      cost.bytes_in_flight = 4 * items;
-      cost.round_trips = merges ? 2 + 2 * std::log2(static_cast<double>(plan.sorted) + 1) : 1;
-      cost.barriers = 2 + 2 * rounds;
-      cost.parallelism = 2;
-      return predicted_seconds(cost, target);
+    return [bytes, prologue, target = target(), steps = steps_](const Config& c) {
+      double seconds = 0;
+      for (const SortPlan& step : steps) {
+        if (step.needed.usual() == 0) continue;
+        const double moved = steps.size() == 1 ? bytes : static_cast<double>(step.bytes());
+        seconds += step_seconds(step, c, moved, step.step == 0 ? prologue : 0, target);
+      }
+      return seconds;
     };
   }
 
-  SortPlan plan_;
+  static double step_seconds(const SortPlan& plan, const Config& c, double bytes, double prologue,
+                             const Target& target) {
+    LaunchCost cost;
+    const auto items = static_cast<double>(c["items"]), threads = static_cast<double>(c["threads"]);
+    const double tile = items * threads;
+    const auto run = static_cast<double>(std::max<int64_t>(plan.run, 1));
+    const double lines = static_cast<double>(plan.rows.usual() * plan.runs.usual());
+    const bool merges = plan.sorted > 0;
+    double row_threads = 1;
+    while (row_threads * items < run) row_threads *= 2;
+    const double rounds = merges ? 1 : std::ceil(std::log2(std::max(run / items, 1.0)));
+    cost.threads = threads;
+    cost.workgroups =
+        std::max(1.0, merges ? lines * std::ceil(static_cast<double>(plan.keep) / tile)
+                             : std::ceil(lines / std::max(1.0, threads / row_threads)));
+    const double sorted = cost.workgroups * tile;  // elements, padding included
+    const double kept = static_cast<double>(plan.keep) / run;
+    // After the first round that yields as many as are kept, only a part of the threads runs.
+    const double whole = std::max(0.0, rounds + std::log2(std::max(kept, 1e-9)));
+    const double merged = merges ? 1 : std::min(rounds, whole + 2);
+    const double bisection = 8 * std::log2(tile) / items;
+    cost.arithmetic = prologue + sorted * (10 + 4 * items + merged * (14 + bisection));
+    cost.accesses = sorted * (6 + merged * (6 + 2 * std::log2(tile) / items));
+    cost.bank_cycles = sorted / 32 * merged * (static_cast<int64_t>(items) % 2 == 0 ? items : 2);
+    cost.elements = sorted * (4 + merged * 4);
+    cost.memory_bytes = bytes;
+    cost.cache_bytes = bytes;
+    cost.registers = 32 + 3 * items;
+    cost.shared_bytes = tile * static_cast<double>(plan.element_bytes());
+    cost.bytes_in_flight = 4 * items;
+    cost.round_trips = merges ? 2 + 2 * std::log2(static_cast<double>(plan.sorted) + 1) : 1;
+    cost.barriers = 2 + 2 * rounds;
+    cost.parallelism = 2;
+    return predicted_seconds(cost, target);
+  }
+
+  std::vector<SortPlan> steps_;
 };
 
 class Sort : public Template {
@@ -138,21 +152,24 @@ class Sort : public Template {
     OrRefusal<SortPlan> plan = plan_sort(region);
     if (!plan) return plan.refusal();
     const int64_t run = plan->run, longest = longest_run(*plan, target);
-    if (plan->node->attr<int64_t>("run") == 0 && run > longest) {
-      if (!plan->extent.is_const())
-        return Refusal{str("rows may have ", run, " elements, of which a workgroup sorts ", longest,
-                           ": the open dim needs a range up to there")};
-      Alternative steps;
-      steps.kind = "split_sort";
-      steps.choices = {longest};
-      steps.none = 0;
-      steps.rewrite = split_sort;
+    const bool is_long = plan->node->attr<int64_t>("run") == 0 && run > longest;
+    if (is_long && plan->extent.is_const()) {
+      Alternative split;
+      split.kind = "split_sort";
+      split.choices = {longest};
+      split.none = 0;
+      split.rewrite = split_sort;
       return Refusal{str("rows of ", run, " elements, of which a workgroup sorts ", longest),
                      false,
                      false,
-                     {std::move(steps)}};
+                     {std::move(split)}};
     }
-    auto runs = std::make_shared<const Runs>(*this, region, target, *std::move(plan));
+    if (is_long && run > kLongestRow)
+      return Refusal{str("rows may have ", run, " elements, and no more than ", kLongestRow,
+                         " are sorted: the open dim needs a range up to there")};
+    std::vector<SortPlan> steps =
+        is_long ? sort_steps(*plan, longest) : std::vector<SortPlan>{*std::move(plan)};
+    auto runs = std::make_shared<const Runs>(*this, region, target, std::move(steps));
     const std::string reason = runs->space().violation(runs->default_config());
     if (!reason.empty()) return Refusal{str("a run of ", run, " elements: ", reason)};
     return runs;

@@ -6,6 +6,7 @@
 #include "scheduler/templates/sort_lowering.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "scheduler/templates/common.h"
 #include "support/checked.h"
@@ -49,6 +50,7 @@ class SortLowering {
 
   Kernel run() {
     Kernel kernel = start_kernel(region_);
+    if (plan_.steps > 1) add_workspaces(kernel);
     kernel.workgroup = static_cast<int>(threads_);
     kernel.shared = {{keys_, tile_}};
     if (plan_.carries_places()) kernel.shared.push_back({places_, tile_});
@@ -58,7 +60,41 @@ class SortLowering {
     return kernel;
   }
 
+  // The buffers of the sequence that are the kernel's arguments.
+  const std::vector<int>& buffers() const { return buffers_; }
+
  private:
+  // The kernel of a step reads the region's inputs, or what the step before it has left, and writes
+  // the outputs, or, where it is not the last one, workspaces: keys and places, in two halves that
+  // steps read and write in turn.
+  void add_workspaces(Kernel& kernel) {
+    const auto inputs = static_cast<int>(region_.inputs.size()),
+               all = static_cast<int>(kernel.arguments.size());
+    first_slot_ = plan_.step > 0 ? inputs : 0;
+    const int end = plan_.may_be_last() ? all : inputs;
+    const std::vector<Argument> slots = std::exchange(kernel.arguments, {});
+    for (int k = first_slot_; k < end; ++k) {
+      kernel.arguments.push_back(slots[static_cast<size_t>(k)]);
+      buffers_.push_back(k);
+    }
+    const int each = plan_.carries_places() ? 2 : 1;
+    const auto add = [&](int64_t half, Argument::Access access) {
+      const auto first = static_cast<int>(kernel.arguments.size());
+      for (int k = 0; k < each; ++k) {
+        kernel.arguments.push_back(
+            {k == 0 ? plan_.key : DType::i32, access, plan_.rows * plan_.stride, 16});
+        buffers_.push_back(all + static_cast<int>(half) * each + k);
+      }
+      return first;
+    };
+    if (plan_.step > 0) from_ = add((plan_.step - 1) % 2, Argument::Access::read);
+    if (!plan_.is_last()) to_ = add(plan_.step % 2, Argument::Access::write);
+  }
+
+  int slot_of_output(const ir::Value* value) const {
+    return region_.slot_of_output(value) - first_slot_;
+  }
+
   // A name for a value that is an index from here on.
   SymInt let(const std::string& name, const SymInt& value, const SymInt& extent) {
     if (value.is_const()) return value;
@@ -77,20 +113,25 @@ class SortLowering {
 
   // The key of an element of x: rounded where a stored one would be.
   Expr key_at(const SymInt& row, const SymInt& position) {
+    if (from_ >= 0) return ir::load(from_, plan_.key, row * plan_.stride + position);
     const Expr value = inliner_.value_at(plan_.x, index_of(row, position));
     if (plan_.x->dtype() == plan_.key) return value;
     return ir::cast(ir::cast(value, plan_.x->dtype()), plan_.key);
   }
 
   Expr place_at(const SymInt& row, const SymInt& position) {
+    if (from_ >= 0) return ir::load(from_ + 1, DType::i32, row * plan_.stride + position);
     if (!plan_.given) return index_number(position);
     return ir::cast(inliner_.value_at(plan_.given, index_of(row, position)), DType::i32);
   }
+
+  bool has_given_places() const { return from_ >= 0 || plan_.given; }
 
   // A place in [0, extent) that was computed.
   SymInt place(const Expr& value, int64_t extent) {
     return SymInt::indirect("spot", value, {0, extent - 1});
   }
+  SymInt place_in_row(const Expr& value) { return place(value, plan_.extent.range().hi); }
 
   // Returns whether b, which stands behind a, must come before it.
   Expr comes_before(const Expr& b, const Expr& a) const {
@@ -180,20 +221,30 @@ class SortLowering {
   void store_sorted(const SymInt& row, const SymInt& first, const SymInt& position,
                     const SymInt& length, const SymInt& lane, int64_t lanes, const Expr& is_mine) {
     const SymInt p = item_ * lanes + lane;
+    const Expr conditions[] = {ir::index_less(p, length), is_mine};
+    const Expr inside = ir::all_of(conditions);
+    const auto all = [&](Block stores) {
+      if (inside) stores = {branch(inside, std::move(stores))};
+      return loop(item_, std::move(stores), unroll_);
+    };
     Block stores;
     const auto to = index_of(row, position + p);
     if (plan_.values)
-      stores.push_back(store(region_.slot_of_output(plan_.values),
-                             region_.layout(plan_.values).offset(to),
+      stores.push_back(store(slot_of_output(plan_.values), region_.layout(plan_.values).offset(to),
                              ir::element(keys_, first + p)));
     if (plan_.indices)
-      stores.push_back(store(region_.slot_of_output(plan_.indices),
+      stores.push_back(store(slot_of_output(plan_.indices),
                              region_.layout(plan_.indices).offset(to),
                              ir::cast(ir::element(places_, first + p), plan_.index)));
-    const Expr conditions[] = {ir::index_less(p, length), is_mine};
-    const Expr inside = ir::all_of(conditions);
-    if (inside) stores = {branch(inside, std::move(stores))};
-    body_->push_back(loop(item_, std::move(stores), unroll_));
+    if (to_ < 0) return body_->push_back(all(std::move(stores)));
+    // The row is sorted, or goes on to the next step.
+    const SymInt between = row * plan_.stride + position + p;
+    Block more = {store(to_, between, ir::element(keys_, first + p))};
+    if (plan_.carries_places())
+      more.push_back(store(to_ + 1, between, ir::element(places_, first + p)));
+    if (!plan_.may_be_last()) return body_->push_back(all(std::move(more)));
+    body_->push_back(branch(ir::index_less(plan_.extent, plan_.run + 1), {all(std::move(stores))},
+                            {all(std::move(more))}));
   }
 
   // ---- runs that are not sorted yet
@@ -206,7 +257,7 @@ class SortLowering {
     const int64_t slots = threads_ / row_threads;
     const SymInt lines = plan_.rows * plan_.runs;
     // Rows that turn out to be empty have no runs.
-    kernel.grid = blocks_of(lines, slots) * ir::min(plan_.extent, 1);
+    kernel.grid = blocks_of(lines, slots) * ir::min(plan_.extent, 1) * plan_.needed;
     const SymInt thread = thread_axis(threads_),
                  raw = block_axis(kernel.grid) * slots + floordiv(thread, row_threads);
     const SymInt lane = let("lane", mod(thread, row_threads), row_threads);
@@ -220,16 +271,16 @@ class SortLowering {
     const SymInt p = item_ * row_threads + lane;
     const SymInt from = run * plan_.run + ir::min(p, length - 1);
     Block loads = {set_element(keys_, base + p, key_at(row, from))};
-    if (plan_.carries_places() && plan_.given)
+    if (plan_.carries_places() && has_given_places())
       loads.push_back(set_element(places_, base + p, place_at(row, from)));
     append(*body_, {loop(item_, std::move(loads), unroll_), barrier()});
     declare_registers();
     const SymInt mine = lane * items_ + item_;
     Block reads = {set_element(key_, item_, ir::element(keys_, base + mine))};
     if (plan_.carries_places())
-      reads.push_back(set_element(
-          place_, item_,
-          plan_.given ? ir::element(places_, base + mine) : index_number(run * plan_.run + mine)));
+      reads.push_back(set_element(place_, item_,
+                                  has_given_places() ? ir::element(places_, base + mine)
+                                                     : index_number(run * plan_.run + mine)));
     body_->push_back(loop(item_, std::move(reads), unroll_));
     sort_registers(lane, length);
     share_registers(base + lane * items_);
@@ -293,9 +344,11 @@ class SortLowering {
   // ---- pairs of sorted runs
 
   void merge_runs(Kernel& kernel) {
-    const int64_t parts = ceil_div(plan_.keep, tile_);
+    const SymInt longest =
+        plan_.extent.is_const() ? SymInt(plan_.keep) : ir::min(plan_.keep, plan_.extent);
+    const SymInt parts = ir::max(ir::ceildiv(longest, tile_), 1);
     const SymInt lines = plan_.rows * plan_.runs;
-    kernel.grid = lines * parts;
+    kernel.grid = lines * parts * plan_.needed;
     const SymInt block = block_axis(kernel.grid), thread = thread_axis(threads_);
     const SymInt line = let("line", floordiv(block, parts), lines);
     const SymInt row = floordiv(line, plan_.runs), run = mod(line, plan_.runs);
@@ -318,12 +371,11 @@ class SortLowering {
 
     const SymInt p = item_ * threads_ + thread;
     const Expr in_a = ir::index_less(p, from_a);
-    const SymInt from = place(
+    const SymInt from = place_in_row(
         at_least(smaller(ir::select(in_a, index_number(a + a_first + p),
                                     index_number(a + plan_.sorted + first - a_first + p - from_a)),
-                         ir::constant_int(DType::i32, plan_.extent.value() - 1)),
-                 0),
-        plan_.extent.value());
+                         index_number(plan_.extent - 1)),
+                 0));
     Block loads = {set_element(keys_, p, key_at(row, from))};
     if (plan_.carries_places()) loads.push_back(set_element(places_, p, place_at(row, from)));
     append(*body_, {loop(item_, std::move(loads), unroll_), barrier()});
@@ -342,9 +394,7 @@ class SortLowering {
     append(*body_, {declare(low, at_least(index_number(diagonal - b_length), 0)),
                     declare(high, smaller(index_number(diagonal), index_number(a_length)))});
     const Expr mid = ir::read(middle);
-    const auto key_of = [&](const Expr& at) {
-      return key_at(row, place(at, plan_.extent.value()));
-    };
+    const auto key_of = [&](const Expr& at) { return key_at(row, place_in_row(at)); };
     Block step = {
         declare(middle, ir::call(Fn::shift_right, {ir::add(ir::read(low), ir::read(high)),
                                                    ir::constant_int(DType::i32, 1)})),
@@ -364,14 +414,32 @@ class SortLowering {
   Variable keys_, places_;  // the workgroup's, in shared memory
   SymInt item_;
   bool unroll_;
+  // Of several steps: the workspaces that are read and written, and the first argument's slot.
+  int from_ = -1, to_ = -1, first_slot_ = 0;
+  std::vector<int> buffers_;
   Block* body_ = nullptr;
 };
 
 }  // namespace
 
-Kernel lower_sort(const Region& region, const SortPlan& plan, const Config& config,
-                  const Target& target) {
-  return SortLowering(region, plan, config, !target.indexed_registers).run();
+KernelSequence lower_sort(const Region& region, std::span<const SortPlan> steps,
+                          const Config& config, const Target& target) {
+  KernelSequence sequence;
+  for (const SortPlan& step : steps) {
+    SortLowering lowering(region, step, config, !target.indexed_registers);
+    Kernel kernel = lowering.run();
+    if (steps.size() == 1) return kernel;
+    kernel.bytes = static_cast<double>(step.bytes());
+    sequence.launches.push_back({std::move(kernel), lowering.buffers()});
+  }
+  const SortPlan& plan = steps.front();
+  for (const auto& [keys, places] : {std::pair{"keys", "places"}, {"more_keys", "more_places"}}) {
+    sequence.workspaces.push_back({keys, plan.key, plan.rows * plan.stride, false});
+    if (plan.carries_places())
+      sequence.workspaces.push_back({places, DType::i32, plan.rows * plan.stride, false});
+    if (steps.size() == 2) break;  // one half is enough
+  }
+  return sequence;
 }
 
 }  // namespace tcc::sched

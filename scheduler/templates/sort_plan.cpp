@@ -38,12 +38,50 @@ OrRefusal<SortPlan> plan_sort(const Region& region) {
     return Refusal{str("it keeps ", keep, " elements of a row that may have ", least)};
   plan.run = run == 0 ? most : std::min(run, most);
   plan.keep = keep == 0 ? plan.run : std::min(keep, plan.run);
-  plan.runs = plan.run == 0 ? 0 : ceil_div(most, plan.run);
+  if (plan.run > 0)
+    plan.runs = plan.extent.is_const() ? SymInt(ceil_div(most, plan.run)) : SymInt(1);
   plan.sorted = std::min(plan.node->attr<int64_t>("sorted"), most);
   plan.descending = plan.node->attr<bool>("descending");
   plan.key = compute_dtype(plan.x->dtype());
   plan.index = plan.node->attr<DType>("index");
   return plan;
+}
+
+SymInt SortPlan::kept() const {
+  if (keep == run) return extent;
+  return ir::floordiv(extent, run) * keep + ir::min(ir::mod(extent, run), keep);
+}
+
+int64_t SortPlan::bytes() const {
+  const int64_t element = size_bytes(key) + (carries_places() ? 4 : 0);
+  return rows.usual() * (extent.usual() + kept().usual()) * element;
+}
+
+std::vector<SortPlan> sort_steps(const SortPlan& plan, int64_t longest) {
+  std::vector<SortPlan> steps;
+  const int64_t most = plan.extent.range().hi, keep = plan.keep;
+  // The steps of a top-k leave a quarter or less each.
+  const bool selects = keep <= longest / 4;
+  SortPlan step = plan;
+  for (int64_t longest_row = most, sorted = 0;;) {
+    step.sorted = selects ? 0 : sorted;
+    step.run = step.sorted == 0 ? longest : 2 * sorted;
+    step.keep = std::min(keep, step.run);
+    step.runs = ir::max(ir::ceildiv(step.extent, step.run), 1);
+    step.step = std::ssize(steps);
+    steps.push_back(step);
+    if (longest_row <= step.run) break;
+    // One more, where the runs of this one are several.
+    step.needed = ir::min(ir::floordiv(ir::max(step.extent, 1) - 1, step.run), 1);
+    step.extent = step.kept();
+    longest_row = longest_row / step.run * step.keep + std::min(longest_row % step.run, step.keep);
+    sorted = step.keep;
+  }
+  for (SortPlan& one : steps) {
+    one.steps = std::ssize(steps);
+    one.stride = steps.size() > 1 ? steps[1].extent : SymInt(0);
+  }
+  return steps;
 }
 
 }  // namespace tcc::sched

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "backends/pipeline.h"
 #include "frontend/random_init.h"
@@ -117,6 +118,67 @@ TEST_P(Sorting, HoldsForOpenDims) {
       EXPECT_EQ(difference_at(graph, GetParam(), options, sizes, {.seed = 5}), "")
           << ir::to_string(ir::Type{DType::f32, shape});
     }
+}
+
+// A row takes as many steps as its length needs: one to the longest that a workgroup sorts.
+TEST_P(Sorting, HoldsForOpenRowsThatNoWorkgroupSorts) {
+  struct Case {
+    DType dtype;
+    int64_t least, k;
+    bool inner;
+  };
+  for (const auto& [dtype, least, k, inner] : {Case{DType::f32, 1, 0, true},
+                                               {DType::i32, 3000, 0, false},
+                                               {DType::f16, 50, 50, true},
+                                               {DType::i32, 1500, 1500, true},
+                                               {DType::f64, 4000, 4000, false}}) {
+    const ir::SymInt s = ir::SymInt::symbol("S");
+    ir::Graph graph;
+    ir::Value* x = graph.add_input(
+        "x", {dtype, inner ? ir::Shape{ir::SymInt::symbol("B"), s} : ir::Shape{s, 2}});
+    ir::Builder b(graph);
+    const int64_t dim = inner ? 1 : 0;
+    graph.outputs = k == 0 ? b.ops("sort", {x}, {{"dim", dim}, {"descending", !inner}})
+                           : b.ops("topk", {x}, {{"dim", dim}, {"k", k}, {"largest", inner}});
+    // What is made of one result alone is sorted apart.
+    if (dtype == DType::f16) graph.outputs.pop_back();
+    for (const ir::Value* output : graph.outputs) graph.output_names.push_back(output->name);
+    graph.dims = {{"S", 5000}};
+    backends::CompileOptions options;
+    options.open_dims["S"] = {.least = least, .most = 100000};
+    if (inner) {
+      graph.dims["B"] = 2;
+      options.open_dims["B"] = {.least = 1, .most = 4};
+    }
+    std::vector<Sizes> sizes;
+    for (const int64_t length : {1, 2, 50, 1024, 2303, 2304, 2305, 4095, 4096, 4097, 4608, 4609,
+                                 9216, 9217, 65536, 73729, 100000}) {
+      if (length < least) continue;
+      sizes.push_back({{"S", length}});
+      if (inner) sizes.back()["B"] = length % 2 + 1;
+    }
+    EXPECT_EQ(difference_at(graph, GetParam(), options, sizes, {.int_hi = 40, .seed = 9}), "")
+        << name(dtype) << " " << k;
+  }
+}
+
+TEST_P(Sorting, LaunchesAsManyStepsAsARowNeeds) {
+  ir::Graph graph;
+  ir::Value* x = graph.add_input("x", {DType::f32, {1, ir::SymInt::symbol("S")}});
+  graph.outputs = {ir::Builder(graph).ops("sort", {x}, {})[0]};
+  graph.output_names = {"v"};
+  graph.dims = {{"S", 5000}};
+  backends::CompileOptions options;
+  options.open_dims["S"] = {.least = 0, .most = 100000};
+  const std::shared_ptr<runtime::Device> device = open_once(GetParam());
+  runtime::Context context(std::make_shared<const runtime::Program>(
+      device, backends::compile(graph, device->target(), options)));
+  for (const auto& [length, launches] :
+       {std::pair{0, 0}, {1, 1}, {2304, 1}, {2305, 2}, {4608, 2}, {4609, 3}, {100000, 7}}) {
+    context.set_dims({{"S", length}});
+    const std::vector<int> counts = context.step_counts();
+    EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0), launches) << length;
+  }
 }
 
 // Empty rows are sorted: there is nothing to store.
