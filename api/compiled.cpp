@@ -91,27 +91,14 @@ std::vector<SizeChoice> sizes_of(const exec::Executable& executable, size_t kern
 
 void add_reports(const exec::Executable& executable, const std::string& variant,
                  std::vector<KernelReport>& reports) {
-  const size_t first = reports.size();
   for (size_t i = 0; i < executable.kernels.size(); ++i) {
     const exec::KernelBinary& kernel = executable.kernels[i];
     reports.push_back(
-        {kernel.region,
-         kernel.template_name,
-         kernel.config,
-         kernel.tier,
-         exec::most_launches(executable, i),
-         kernel.flops,
-         kernel.bytes,
+        {kernel.region, kernel.template_name, kernel.config, kernel.tier,
+         exec::most_launches(executable, i), kernel.flops, kernel.bytes,
          executable.target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate),
-         {},
-         kernel.region_key,
-         hash_of(kernel.source).hex(),
-         variant,
+         exec::layers_of(executable, i), kernel.region_key, hash_of(kernel.source).hex(), variant,
          sizes_of(executable, i)});
-  }
-  for (const exec::KernelLaunch* launch : exec::launches(executable)) {
-    KernelReport& report = reports[first + static_cast<size_t>(launch->kernel)];
-    report.layers.insert(report.layers.end(), launch->layers.begin(), launch->layers.end());
   }
 }
 

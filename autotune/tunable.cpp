@@ -48,10 +48,11 @@ Tunable tunable_of(const TuningTask& task, const backends::CompileOptions& optio
   // the kernels.
   for (const auto& [kernel, buffers, times] : candidate.lower(tunable.default_config).launches) {
     const auto launches = static_cast<double>(times.usual());
-    tunable.flops += launches * kernel.flops;
-    tunable.bytes += launches * kernel.bytes;
+    tunable.flops += launches * kernel.flops.usual();
+    tunable.bytes += launches * kernel.bytes.usual();
     tunable.bound_seconds = std::max(
-        tunable.bound_seconds, target.least_seconds(kernel.bytes, kernel.flops, kernel.flop_rate));
+        tunable.bound_seconds,
+        target.least_seconds(kernel.bytes.usual(), kernel.flops.usual(), kernel.flop_rate));
   }
   const exec::Sizes sizes = task.sized ? task.sized->numbers : exec::Sizes();
   // The task has the graph of a region with open dims.

@@ -41,6 +41,7 @@ struct Lowered {
 
 struct Compiled {
   exec::StandaloneKernel kernel;
+  exec::Amount flops, bytes;
   TextOrigin origin = TextOrigin::generated;
   std::map<std::string_view, std::string> kernel_texts;  // by stage of legalize, for dumps
 };
@@ -52,6 +53,10 @@ Compiled emit_legal(const sched::Kernel& kernel, const std::string& name,
   compiled.origin = kernel.is_generated() ? TextOrigin::generated : TextOrigin::device_source;
   exec::StandaloneKernel& result = compiled.kernel;
   static_cast<exec::KernelTraits&>(result) = kernel;
+  compiled.flops = kernel.flops;
+  compiled.bytes = kernel.bytes;
+  result.flops = kernel.flops.usual();
+  result.bytes = kernel.bytes.usual();
   static_cast<exec::KernelText&>(result) = emit(kernel, target);
   result.region = name;
   result.grid = {kernel.launch[0], kernel.launch[1], 1};
@@ -309,7 +314,10 @@ class Builder {
     compile_texts(compiled);
     for (exec::Step& step : executable_.steps)
       if (auto* launch = std::get_if<exec::KernelLaunch>(&step)) {
-        const exec::StandaloneKernel& kernel = compiled[static_cast<size_t>(launch->kernel)].kernel;
+        const Compiled& own = compiled[static_cast<size_t>(launch->kernel)];
+        const exec::StandaloneKernel& kernel = own.kernel;
+        launch->flops = own.flops;
+        launch->bytes = own.bytes;
         launch->grid = kernel.grid;
         launch->arguments.insert(launch->arguments.end(), kernel.scalars.begin(),
                                  kernel.scalars.end());

@@ -286,6 +286,8 @@ class Checker {
     for (const SymInt& side : launch.grid) known(side);
     known(launch.loop_iterations);
     known(launch.times);
+    known(launch.flops.count);
+    known(launch.bytes.count);
     if (!launch.times.is(1)) {
       const auto* number =
           launch.arguments.empty() ? nullptr : std::get_if<Scalar>(&launch.arguments.back());

@@ -69,6 +69,7 @@ struct KernelLaunch {
   // Launches in a row. Unless it is 1, the last argument is an i32 that each launch gets its number
   // for, from 0 on.
   SymInt times = 1;
+  Amount flops = {}, bytes = {};  // what one must do and move at least: for the roofline
 };
 
 // The two ranges do not overlap.

@@ -197,6 +197,7 @@ void fields(A& a, KernelLaunch& x) {
   all(a, x.kernel, x.grid, x.arguments, x.maps, x.loop_iterations, x.layers);
   since(12, a, x.chosen);
   since(13, a, x.times);
+  since(14, a, x.flops.factor, x.flops.count, x.bytes.factor, x.bytes.count);
 }
 
 template <class A>
@@ -237,6 +238,15 @@ void fields_but_variants(A& a, Executable& x) {
   all(a, x.name, x.target, x.dims, x.kernels, x.steps, x.buffers, x.inputs, x.outputs, x.states);
   all(a, x.constants, x.arena_bytes, x.live_bytes_peak);
   since(12, a, x.tables);
+  if constexpr (A::reads)
+    if (a.version() < 14)  // as at usual sizes
+      for (Step& step : x.steps)
+        if (auto* launch = std::get_if<KernelLaunch>(&step);
+            launch && launch->kernel >= 0 && launch->kernel < std::ssize(x.kernels)) {
+          const KernelBinary& kernel = x.kernels[static_cast<size_t>(launch->kernel)];
+          launch->flops = kernel.flops;
+          launch->bytes = kernel.bytes;
+        }
 }
 
 template <class A>

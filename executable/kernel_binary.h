@@ -14,10 +14,9 @@ namespace tcc::exec {
 
 // Lowering decides these; a launch or a report needs them.
 struct KernelTraits {
-  int workgroup = 1;            // threads
-  int64_t shared_bytes = 0;     // dynamic shared memory (cuda)
-  double flops = 0, bytes = 0;  // what it must do and move at least: for the roofline
-  double flop_rate = 0;         // of the unit that does them, FLOP/s; 0: that of f32
+  int workgroup = 1;         // threads
+  int64_t shared_bytes = 0;  // dynamic shared memory (cuda)
+  double flop_rate = 0;      // of the unit that does its operations, FLOP/s; 0: that of f32
   // Its workgroups wait for each other: a device runs all of them at once, or refuses the launch
   // (cuda: a cooperative launch).
   bool cooperative = false;
@@ -55,6 +54,7 @@ struct KernelLabel {
 };
 
 struct KernelBinary : KernelTraits, KernelText, KernelLabel {
+  double flops = 0, bytes = 0;                // at usual sizes, what it must do and move at least
   std::vector<uint8_t> code;                  // cubin or SPIR-V; empty for the null device
   std::array<uint32_t, 3> block = {0, 0, 0};  // threads (cuda); zeros: {workgroup, 1, 1}
 };

@@ -88,6 +88,20 @@ std::vector<Chosen> choices_of(const Executable& executable, size_t kernel) {
   return all;
 }
 
+std::vector<std::string> layers_of(const Executable& executable, size_t kernel) {
+  std::vector<std::string> layers;
+  std::map<int, int> first;  // choice by table
+  for (const KernelLaunch* launch : launches(executable)) {
+    if (static_cast<size_t>(launch->kernel) != kernel) continue;
+    const Chosen& chosen = launch->chosen;
+    if (chosen.table >= 0 &&
+        first.try_emplace(chosen.table, chosen.choice).first->second != chosen.choice)
+      continue;
+    layers.insert(layers.end(), launch->layers.begin(), launch->layers.end());
+  }
+  return layers;
+}
+
 std::vector<int> launch_counts(const Executable& executable, std::span<const int> step_counts) {
   std::vector<int> counts(executable.kernels.size());
   for (size_t i = 0; i < executable.steps.size(); ++i)

@@ -26,6 +26,9 @@ std::string sizes_text(const Executable& executable, const Chosen& chosen);
 // The choices, in order, of which some launch has the kernel; none where one of its launches runs
 // at all sizes.
 std::vector<Chosen> choices_of(const Executable& executable, size_t kernel);
+// The layers of the launches of the kernel that one run may have: of a table those of the first
+// choice that has it.
+std::vector<std::string> layers_of(const Executable& executable, size_t kernel);
 // How often a run launches each kernel that runs each step so often.
 std::vector<int> launch_counts(const Executable& executable, std::span<const int> step_counts);
 // How often a run launches the kernel at the sizes where it does so most often; launches in a row

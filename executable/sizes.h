@@ -7,6 +7,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executable/tensor_map.h"
@@ -18,12 +19,26 @@ using ir::SymInt;
 
 using Grid = std::array<SymInt, 3>;  // workgroups
 
+// Work, as operations or bytes, of which sizes decide the count.
+struct Amount {
+  double factor = 0;
+  SymInt count = 1;
+
+  Amount() = default;
+  Amount(double of_all_sizes) : factor(of_all_sizes) {}
+  Amount(double each, SymInt number) : factor(each), count(std::move(number)) {}
+  double usual() const { return factor * static_cast<double>(count.usual()); }
+};
+
 struct Sizes {
   std::map<std::string, int64_t, std::less<>> values = {};
 
   // Throws Error(bad_input) for a symbol without a value and where the number overflows.
   int64_t of(const SymInt& expression) const;
   std::vector<int64_t> of(std::span<const SymInt> expressions) const;
+  double of(const Amount& amount) const {
+    return amount.factor * static_cast<double>(of(amount.count));
+  }
   // Throws Error(bad_input) for a dim below 0 or beyond 32 bits, too.
   std::array<uint32_t, 3> of(const Grid& grid) const;
   TensorMap of(const TensorMap& map) const;

@@ -27,7 +27,9 @@ std::vector<SymInt> stored_index(const Value& value, std::vector<SymInt> index) 
   return index;
 }
 
-int64_t usual_stored(const Value* value) { return usual_numel(&stored_part(*value)); }
+SymInt stored_elements(const Value* value) { return elements_of(&stored_part(*value)); }
+
+int64_t usual_stored(const Value* value) { return stored_elements(value).usual(); }
 
 const Value* state_of_length(const Graph& graph, std::string_view dim) {
   for (const auto& node : graph.nodes()) {

@@ -28,7 +28,8 @@ Append append_of(const Node& node);  // appends(node)
 const Value& stored_part(const Value& value);
 // Where an element of that part lies in the value.
 std::vector<SymInt> stored_index(const Value& value, std::vector<SymInt> index);
-// The elements of that part, for estimates.
+// The elements of that part, and their usual number, for estimates.
+SymInt stored_elements(const Value* value);
 int64_t usual_stored(const Value* value);
 
 // The first state whose length is this dim; null: none.

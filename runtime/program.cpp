@@ -684,6 +684,17 @@ std::vector<int> Context::step_counts() {
   return counts;
 }
 
+std::vector<Context::Work> Context::step_work() {
+  const std::vector<int> counts = step_counts();
+  const exec::Sizes& sizes = plan().memory.sizes;
+  const std::vector<exec::Step>& steps = plan().program->executable().steps;
+  std::vector<Work> work(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (const auto* launch = std::get_if<exec::KernelLaunch>(&steps[i]); launch && counts[i] > 0)
+      work[i] = {sizes.of(launch->flops), sizes.of(launch->bytes)};
+  return work;
+}
+
 std::vector<double> Context::time_steps() {
   Plan& plan = bound_plan();
   std::vector<double> seconds;

@@ -166,6 +166,12 @@ class Context {
   // How often each step of the program at hand runs at these sizes: launches in a row several
   // times, those of other sizes never.
   std::vector<int> step_counts();
+  // What one launch of each step must do and move at least at these sizes; zeros for steps that do
+  // not run and that are no launches.
+  struct Work {
+    double flops = 0, bytes = 0;
+  };
+  std::vector<Work> step_work();
   // Device seconds per step, in order, of launches in a row all together, 0 of one that does not
   // run, and of the whole replayed graph (mean of `repeat`). A call of the host, and a graph with
   // one, is timed by the host's clock, with its copies.

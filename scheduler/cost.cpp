@@ -149,10 +149,9 @@ double unit_bandwidth(const Target& target) {
 namespace {
 
 // Those of the buffer, but of what is appended the rows.
-double stored_elements(const Region& region, const ir::Value* output) {
+SymInt stored_elements(const Region& region, const ir::Value* output) {
   const bool is_part = output->producer && ir::appends(*output->producer);
-  return static_cast<double>(is_part ? ir::usual_stored(output)
-                                     : region.layout(output).elements.usual());
+  return is_part ? ir::stored_elements(output) : region.layout(output).elements;
 }
 
 }  // namespace
@@ -163,21 +162,22 @@ double region_bytes(const Region& region) {
     bytes +=
         static_cast<double>(region.layout(value).elements.usual()) * size_bytes(value->dtype());
   for (const ir::Value* value : region.outputs)
-    bytes += stored_elements(region, value) * size_bytes(value->dtype());
+    bytes +=
+        static_cast<double>(stored_elements(region, value).usual()) * size_bytes(value->dtype());
   return bytes;
 }
 
-double least_bytes(const Region& region) {
-  double bytes = 0, written = 0;
+SymInt least_bytes(const Region& region) {
+  SymInt bytes = 0, written = 0;
   for (const ir::Value* value : region.outputs) {
-    const double elements = stored_elements(region, value);
-    bytes += elements * size_bytes(value->dtype());
-    written += elements;
+    const SymInt elements = stored_elements(region, value);
+    bytes = bytes + elements * size_bytes(value->dtype());
+    written = written + elements;
   }
   for (const ir::Value* value : region.inputs) {
-    auto elements = static_cast<double>(region.layout(value).elements.usual());
-    if (!region.anchor) elements = std::min(elements, written);
-    bytes += elements * size_bytes(value->dtype());
+    SymInt elements = region.layout(value).elements;
+    if (!region.anchor) elements = ir::min(elements, written);
+    bytes = bytes + elements * size_bytes(value->dtype());
   }
   return bytes;
 }

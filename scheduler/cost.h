@@ -54,6 +54,6 @@ double region_bytes(const Region& region);
 // Returns the bytes that must be read from and written to memory, for the roofline. An element-wise
 // kernel need not read more elements of an input than it writes: a table that it looks rows up in,
 // a tensor that it slices.
-double least_bytes(const Region& region);
+SymInt least_bytes(const Region& region);
 
 }  // namespace tcc::sched

@@ -188,6 +188,7 @@ struct Count {
 };
 
 struct Kernel : exec::KernelTraits {
+  exec::Amount flops, bytes;  // what it must do and move at least: for the roofline
   std::string name;     // of the entry point: a C identifier that tells the ops, "matmul_add_gelu"
   std::string comment;  // the region, for the reader of the generated text
   std::vector<Argument> arguments;

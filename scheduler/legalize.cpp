@@ -112,8 +112,8 @@ void choose_beginning(Kernel& kernel, const Target& target) {
   if (!target.overlapping_launches || kernel.resident == 1) return;
   // Sources of FMA instructions reach about half of their peak.
   constexpr double kReached = 0.5;
-  const double arithmetic = target.least_seconds(0, kernel.flops, kernel.flop_rate);
-  const double memory = target.least_seconds(kernel.bytes, 0, kernel.flop_rate);
+  const double arithmetic = target.least_seconds(0, kernel.flops.usual(), kernel.flop_rate);
+  const double memory = target.least_seconds(kernel.bytes.usual(), 0, kernel.flop_rate);
   if (arithmetic > kReached * memory) kernel.begins_alone = true;
 }
 

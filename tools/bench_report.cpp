@@ -101,6 +101,8 @@ std::vector<KernelRow> kernel_rows(const BenchResult& bench, const exec::Executa
     if (!launch || counts[i] == 0) continue;
     KernelRow& row = rows[static_cast<size_t>(launch->kernel)];
     row.launches += counts[i];
+    row.flops += counts[i] * (bench.work.empty() ? launch->flops.usual() : bench.work[i].flops);
+    row.bytes += counts[i] * (bench.work.empty() ? launch->bytes.usual() : bench.work[i].bytes);
     row.samples.resize(bench.steps.size());
     for (size_t n = 0; n < bench.steps.size(); ++n) row.samples[n] += bench.steps[n][i];
     row.layers.insert(row.layers.end(), launch->layers.begin(), launch->layers.end());
@@ -110,13 +112,16 @@ std::vector<KernelRow> kernel_rows(const BenchResult& bench, const exec::Executa
       row.sizes += (row.sizes.empty() ? "" : "; ") + sizes;
   }
   std::erase_if(rows, [](const KernelRow& row) { return row.launches == 0; });
-  for (KernelRow& row : rows)
+  for (KernelRow& row : rows) {
     for (double& sample : row.samples) sample /= row.launches;
+    row.flops /= row.launches;
+    row.bytes /= row.launches;
+  }
   return rows;
 }
 
 double roofline_share(const KernelRow& row, const exec::Target& target) {
-  double least = target.least_seconds(row.kernel->bytes, row.kernel->flops, row.kernel->flop_rate);
+  double least = target.least_seconds(row.bytes, row.flops, row.kernel->flop_rate);
   return row.each() > 0 ? least / row.each() : 0;
 }
 
@@ -124,6 +129,7 @@ BenchResult measure(runtime::Context& context, const exec::Executable& executabl
   constexpr int kWarmUps = 3, kMostOfLaunches = 20;
   BenchResult result;
   result.counts = context.step_counts();
+  result.work = context.step_work();
   LongWork work("tcc-run: measuring");
   for (int i = 0; i < kWarmUps; ++i) context.time_replay(1);
   for (int i = 0; i < repeat; ++i) {
@@ -149,8 +155,7 @@ std::string bench_table(const BenchResult& bench, const exec::Executable& execut
     total += row.total();
     table.push_back({row.kernel->template_name, region_text(*row.kernel),
                      std::to_string(row.launches), number(each * 1e6, "%.1f"),
-                     format_rate(row.kernel->bytes / each * 1e-9),
-                     format_rate(row.kernel->flops / each * 1e-12),
+                     format_rate(row.bytes / each * 1e-9), format_rate(row.flops / each * 1e-12),
                      number(100 * roofline_share(row, executable.target), "%.0f%%"),
                      row.kernel->tier, layers_text(row.layers)});
     if (!executable.tables.empty()) table.back().push_back(row.sizes);
@@ -179,8 +184,8 @@ void bench_json(JsonWriter& json, const BenchResult& bench, const exec::Executab
         .member("launches", row.launches)
         .member("sizes", row.sizes);
     add_samples(json, row.samples);
-    json.member("bytes", row.kernel->bytes)
-        .member("flops", row.kernel->flops)
+    json.member("bytes", row.bytes)
+        .member("flops", row.flops)
         .member("roofline", roofline_share(row, executable.target))
         .key("layers")
         .begin_array();

@@ -15,7 +15,9 @@ namespace tcc::tools {
 struct BenchResult {
   std::vector<double> replays;             // seconds of the whole graph
   std::vector<std::vector<double>> steps;  // seconds of each step, by repetition
-  std::vector<int> counts;                 // how often each runs; empty: at usual sizes
+  // How often each step runs, and its work; empty: at usual sizes.
+  std::vector<int> counts;
+  std::vector<runtime::Context::Work> work;
 };
 
 // The launches of one kernel together.
@@ -25,6 +27,7 @@ struct KernelRow {
   std::vector<double> samples = {};  // seconds of a launch, the mean of all of them, by repetition
   ir::Layers layers = {};            // of all of them
   std::string sizes = {};            // that have them (exec::sizes_text); "": all sizes
+  double flops = 0, bytes = 0;       // of a launch, the mean of all of them
   double each() const;               // the samples' median; 0 without
   double total() const { return each() * launches; }
 };

@@ -76,7 +76,12 @@ class RunPackage {
     }
     if (!options_.states.save.empty())
       save_states(options_.states.save, states_, [&](size_t k) { return last_[k]; });
-    if (options_.bench > 0) bench_ = measure(context, ran_->executable(), options_.bench);
+    if (options_.bench > 0) {
+      // States may have grown: the report is of the sizes that are measured.
+      ran_ = &context.program_at_hand();
+      step_counts_ = context.step_counts();
+      bench_ = measure(context, ran_->executable(), options_.bench);
+    }
     report(*program);
     return 0;
   }

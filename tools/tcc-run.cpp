@@ -287,7 +287,12 @@ class ProgramRun {
       for (size_t i = 0; needs_states && i < bound().states.size(); ++i)
         states_.push_back(context.state(i));
     });
-    if (options_.bench > 0) bench_ = measure(context, ran_->executable(), options_.bench);
+    if (options_.bench > 0) {
+      // States may have grown: the report is of the sizes that are measured.
+      ran_ = &context.program_at_hand();
+      step_counts_ = context.step_counts();
+      bench_ = measure(context, ran_->executable(), options_.bench);
+    }
   }
 
   void dump_stages() {

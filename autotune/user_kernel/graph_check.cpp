@@ -83,8 +83,7 @@ class GraphCheck {
     const exec::Executable executable = backends::compile(graph_, kernel_.target(), options);
     double operations = 0;
     for (const exec::KernelLaunch* launch : exec::launches(executable))
-      operations += static_cast<double>(launch->times.usual()) *
-                    executable.kernels[static_cast<size_t>(launch->kernel)].flops;
+      operations += static_cast<double>(launch->times.usual()) * launch->flops.usual();
     int64_t largest = 0;
     for (const auto& value : graph_.values()) {
       const auto elements = checked_product(ir::const_shape(*value));

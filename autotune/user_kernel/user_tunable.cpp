@@ -133,6 +133,8 @@ exec::Executable executable_of(const BoundKernel& kernel, const sched::ConfigCho
   compiled.tier = sched::name(choice.tier);
   exec::KernelLaunch launch;
   launch.grid = compiled.grid;
+  launch.flops = compiled.flops;
+  launch.bytes = compiled.bytes;
   executable.kernels.push_back(std::move(compiled));
   const auto add = [&](const std::vector<BoundArgument>& arguments, Kind kind,
                        std::vector<int>& list) {

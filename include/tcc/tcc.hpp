@@ -195,13 +195,15 @@ struct SizeChoice {
 
 // The report of one distinct kernel of a compiled graph.
 struct KernelReport {
-  std::string region;               // the ops that are fused in it
-  std::string kernel_template;      // the template that it was made from
-  std::string config;               // "block_m=64 ..."
-  std::string tier;                 // source of the config: exact, stale, nearest, device, default
-  int launches = 0;                 // per run, at the sizes that have most of them
-  double flops = 0, bytes = 0;      // per launch: operations, and bytes read and written
-  double least_seconds = 0;         // per launch: a lower bound for this device
+  std::string region;           // the ops that are fused in it
+  std::string kernel_template;  // the template that it was made from
+  std::string config;           // "block_m=64 ..."
+  std::string tier;             // source of the config: exact, stale, nearest, device, default
+  int launches = 0;             // per run, at the sizes that have most of them
+  // Per launch, at usual sizes: operations, bytes read and written, and a lower bound for this
+  // device.
+  double flops = 0, bytes = 0;
+  double least_seconds = 0;
   std::vector<std::string> layers;  // of the graph as written that its launches compute
   // The hash of the computation (as in tuning records), and the hash of the source text.
   std::string region_key, source_key;

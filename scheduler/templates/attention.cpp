@@ -225,7 +225,7 @@ class FmaAttention : public AttentionCandidate<AttentionCase> {
     const SymInt tiles_q = ir::ceildiv(plan.all_queries, s.block_q);
     kernel.grid = plan.all_batches() * tiles_q * s.parts;
     kernel.shared_bytes = 0;  // static, in the source
-    kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
+    kernel.flops = plan.flops();
     AttentionTile tile;
     tile.block_q = s.block_q;
     tile.block_k = s.block_k;

@@ -299,7 +299,7 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
           of.walked(a, plan.all_keys) * (coopmat::iterations(a, 1) - before) + before;
     }
     kernel.shared_bytes = 0;  // static, in the source
-    kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
+    kernel.flops = plan.flops();
     kernel.flop_rate = target().flops_matrix;
     leave_sizes_open(a, kernel, plan);
     kernel.parameters = parameters_of(a, "AttentionCoopmat", "common/attention_coopmat_shape.h");

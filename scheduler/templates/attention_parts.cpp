@@ -138,8 +138,9 @@ Kernel AttentionKeyParts::combine() const {
   const int64_t width = combined_width(plan_), depths = plan_.v.depths, segments = depths / width;
   const SymInt items = plan_.all_batches() * plan_.all_queries * segments;
   Kernel kernel = start_kernel(region_);
-  kernel.flops = 2.0 * static_cast<double>(plan_.batches() * parts_ * plan_.queries * depths);
-  kernel.bytes = static_cast<double>(bytes(plan_, parts_));
+  const SymInt rows = plan_.all_batches() * plan_.all_queries * parts_;
+  kernel.flops = {2 * static_cast<double>(depths), rows};
+  kernel.bytes = {static_cast<double>((depths + 2) * 4), rows};
   kernel.name += "_parts";
   kernel.workgroup = kCombiningThreads;
   kernel.grid = blocks_of(items, kCombiningThreads);

@@ -342,9 +342,9 @@ double AttentionPlan::share_of_tiles(int64_t block_q, int64_t block_k) const {
   return samples == 0 ? 1 : share / samples;
 }
 
-double AttentionPlan::flops() const {
-  return 2.0 * static_cast<double>(batches()) * static_cast<double>(queries) *
-         static_cast<double>(keys) * static_cast<double>(q.depths + v.depths);
+exec::Amount AttentionPlan::flops() const {
+  return {2 * static_cast<double>(q.depths + v.depths) * share_of_tiles(1, 1),
+          all_batches() * all_queries * all_keys};
 }
 
 }  // namespace tcc::sched

@@ -125,7 +125,7 @@ struct AttentionPlan {
   // The share of the scores that tiles of so many queries and keys compute, for estimates.
   double share_of_tiles(int64_t block_q, int64_t block_k) const;
   // A multiplication and an addition for each product of both, masked or not.
-  double flops() const;
+  exec::Amount flops() const;
 };
 
 // The expression with `value` in the place of a variable.

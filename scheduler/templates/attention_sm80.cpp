@@ -197,7 +197,7 @@ class Sm80Attention : public AttentionCandidate<Attention> {
     const SymInt tiles = ir::ceildiv(plan.all_queries * a.pack, a.block_q);
     kernel.grid = floordiv(plan.all_batches(), a.pack) * tiles * a.parts;
     kernel.shared_bytes = sm80::shared_bytes(a);
-    kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
+    kernel.flops = plan.flops();
     kernel.flop_rate = target().flops_matrix;
     leave_sizes_open(a, kernel, plan);
     kernel.parameters = parameters_of(a, "AttentionSm80", "common/attention_sm80_shape.h");

@@ -202,7 +202,7 @@ class Sm90Attention : public AttentionCandidate<Attention> {
     kernel.resident = 1;
     kernel.grid = workgroups;
     kernel.shared_bytes = sm90::shared_bytes(a);
-    kernel.flops = plan.flops() * plan.share_of_tiles(1, 1);
+    kernel.flops = plan.flops();
     kernel.flop_rate = target().flops_matrix;
     leave_sizes_open(a, kernel, plan);
     // A narrow range may leave one number of tiles: the source has no other way to it.

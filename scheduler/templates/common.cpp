@@ -20,15 +20,17 @@ Kernel start_kernel(const Region& region) {
         Argument::Access::read_write;
   const std::set<std::string> sizes = open_dims(region);
   kernel.sizes.assign(sizes.begin(), sizes.end());
-  kernel.bytes = least_bytes(region);
+  kernel.bytes = {1, least_bytes(region)};
+  SymInt elements = 0;
   std::string comment;
   for (const ir::Node* node : region.nodes) {
     comment += node->outputs[0]->name + " = " + std::string(node->op_name()) + "(";
     for (size_t i = 0; i < node->inputs.size(); ++i)
       comment += (i ? ", " : "") + (node->inputs[i] ? node->inputs[i]->name : std::string("-"));
     comment += ") : " + ir::to_string(node->outputs[0]->type) + "\n";
-    kernel.flops += static_cast<double>(ir::usual_stored(node->outputs[0]));
+    elements = elements + ir::stored_elements(node->outputs[0]);
   }
+  kernel.flops = {1, elements};
   kernel.comment = comment;
   return kernel;
 }

@@ -79,9 +79,8 @@ DType accumulator_dtype(DType dtype) {
 
 SymInt FlatAxes::size() const { return ir::product(extents); }
 
-double ContractionPlan::flops() const {
-  const auto usual = [](const FlatAxes& axes) { return static_cast<double>(axes.size().usual()); };
-  return 2.0 * usual(batch) * usual(m) * usual(n) * usual(k);
+exec::Amount ContractionPlan::flops() const {
+  return {2, batch.size() * m.size() * n.size() * k.size()};
 }
 
 ContractionPlan::Axes ContractionPlan::axes(const SymInt& batch_index, const SymInt& m_index,

@@ -38,7 +38,7 @@ struct ContractionPlan {
   std::vector<int> batch_as_m, batch_as_n, batch_kept;
 
   // A multiplication and an addition for each product, of the usual size.
-  double flops() const;
+  exec::Amount flops() const;
 
   // The op's own axes from flat indices.
   struct Axes {

@@ -230,8 +230,8 @@ class WholeLayer : public RuledCandidate<RecurrentCase> {
     kernel.grid = sizes.directions * ir::ceildiv(sizes.batch, s.rows);
     // Static, in the source, where targets have no other.
     if (target().declared_shared_bytes > 0) kernel.shared_bytes = s.shared_bytes();
-    kernel.flops = 2.0 * number(s.steps * sizes.batch.usual() * sizes.directions) *
-                   number(sizes.gates * sizes.hidden * sizes.hidden);
+    kernel.flops = {2 * number(sizes.directions * sizes.gates * sizes.hidden * sizes.hidden),
+                    sizes.steps * sizes.batch};
     if (!kernel.sizes.empty()) kernel.loop_iterations = s.iterations(sizes.steps);
     define_recurrent(kernel, plan, s.rows,
                      {{"EXCHANGE", kAlone},

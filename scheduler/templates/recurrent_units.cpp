@@ -358,10 +358,11 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
     // Static, in the source, where targets have no other.
     if (target().declared_shared_bytes > 0) kernel.shared_bytes = s.shared_bytes();
     const SymInt launches = waits ? SymInt(1) : sizes.steps * plan.products() + (is_begun ? 1 : 0);
-    const double count = number(std::max<int64_t>(launches.usual(), 1));
-    kernel.flops = 2.0 * number(s.steps * sizes.batch.usual() * sizes.directions) *
-                   number(sizes.gates * sizes.hidden * sizes.hidden) / count;
-    kernel.bytes /= count;
+    // Of one launch, the mean.
+    const SymInt count = ir::max(launches, 1);
+    kernel.flops = {2 * number(sizes.directions * sizes.gates * sizes.hidden),
+                    ir::floordiv(sizes.steps * sizes.batch * sizes.hidden, count)};
+    kernel.bytes.count = ir::floordiv(kernel.bytes.count, count);
     if (!kernel.sizes.empty())
       kernel.loop_iterations = s.iterations(waits ? sizes.steps : SymInt(1));
     define_recurrent(kernel, plan, s.rows,

@@ -53,7 +53,7 @@ Kernel ReductionRows::lower() {
   kernel.cluster = static_cast<int>(cluster_);
   kernel.grid = blocks_of(row_groups_, block_rows_) * cluster_;
   for (const auto& reduction : plan_.reductions)
-    kernel.flops += static_cast<double>(usual_numel(reduction.node->inputs[0]));
+    kernel.flops.count = kernel.flops.count + elements_of(reduction.node->inputs[0]);
   bind_results();
   body_ = &kernel.body;
   place_threads(kernel);

@@ -94,7 +94,7 @@ class Runs : public Candidate {
       double seconds = 0;
       for (const SortPlan& step : steps) {
         if (step.needed.usual() == 0) continue;
-        const double moved = steps.size() == 1 ? bytes : static_cast<double>(step.bytes());
+        const double moved = steps.size() == 1 ? bytes : static_cast<double>(step.bytes().usual());
         seconds += step_seconds(step, c, moved, step.step == 0 ? prologue : 0, target);
       }
       return seconds;

@@ -429,7 +429,7 @@ KernelSequence lower_sort(const Region& region, std::span<const SortPlan> steps,
     SortLowering lowering(region, step, config, !target.indexed_registers);
     Kernel kernel = lowering.run();
     if (steps.size() == 1) return kernel;
-    kernel.bytes = static_cast<double>(step.bytes());
+    kernel.bytes = {1, step.bytes()};
     sequence.launches.push_back({std::move(kernel), lowering.buffers()});
   }
   const SortPlan& plan = steps.front();

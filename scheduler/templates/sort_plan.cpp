@@ -52,9 +52,9 @@ SymInt SortPlan::kept() const {
   return ir::floordiv(extent, run) * keep + ir::min(ir::mod(extent, run), keep);
 }
 
-int64_t SortPlan::bytes() const {
+SymInt SortPlan::bytes() const {
   const int64_t element = size_bytes(key) + (carries_places() ? 4 : 0);
-  return rows.usual() * (extent.usual() + kept().usual()) * element;
+  return rows * (extent + kept()) * element;
 }
 
 std::vector<SortPlan> sort_steps(const SortPlan& plan, int64_t longest) {

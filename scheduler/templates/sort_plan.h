@@ -32,8 +32,8 @@ struct SortPlan {
 
   // Elements of a row that are left.
   SymInt kept() const;
-  // Bytes that it reads and writes at usual sizes, without what computes the keys.
-  int64_t bytes() const;
+  // Bytes that it reads and writes, without what computes the keys.
+  SymInt bytes() const;
   // Whether the step's results are those of the sort at some sizes, and at all of them.
   bool may_be_last() const { return extent.range().lo <= run; }
   bool is_last() const { return step + 1 == steps; }

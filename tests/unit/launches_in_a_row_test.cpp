@@ -92,9 +92,10 @@ TEST(LaunchesInARow, AreOneInAnOlderFormat) {
   field(writer, launch);
   const std::vector<uint8_t> bytes = writer.take();
   KernelLaunch back;
-  // The last field says that it is a number, and which.
-  Reader older(std::span<const uint8_t>(bytes).first(bytes.size() - 2 * sizeof(int64_t)), "file",
-               12);
+  // Before the two amounts, of a factor and a number each, a field says that it is a number, and
+  // which.
+  Reader older(std::span<const uint8_t>(bytes).first(bytes.size() - (2 + 6) * sizeof(int64_t)),
+               "file", 12);
   field(older, back);
   EXPECT_NO_THROW(older.end());
   EXPECT_TRUE(back.times.is(1));

@@ -58,6 +58,32 @@ TEST_F(RunReport, FollowsItsSchema) {
   }
 }
 
+// Bytes and operations of a kernel are those of the sizes that ran, of a graph and a package.
+TEST_F(RunReport, WorkIsThatOfTheSizesThatRan) {
+  const std::string graph = (folder_ / "g.yaml").string(),
+                    package = (folder_ / "g.tccpkg").string();
+  write_file_atomic(graph,
+                    "tcc: 1\nname: g\ndims: {B: 16}\n"
+                    "inputs: {x: {dtype: f32, shape: [B, 64]}}\n"
+                    "weights: {w: {dtype: f32, shape: [32, 64], init: {normal: 1}}}\n"
+                    "nodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n");
+  ASSERT_EQ(
+      run("tcc-compile", graph + " --dim B=1..4096 --target vulkan:lavapipe --package " + package)
+          .code,
+      0);
+  for (const std::string& model : {graph + " --dim B=1..4096", package})
+    for (const int rows : {3, 1000}) {
+      const testing::Outcome outcome =
+          run("tcc-run",
+              model + " --device " + device_ + " --json --bench 1 --at B=" + std::to_string(rows));
+      ASSERT_EQ(outcome.code, 0) << outcome.text;
+      const json report = json::parse(outcome.text);
+      ASSERT_EQ(report["bench"].size(), 1u) << outcome.text;
+      EXPECT_EQ(report["bench"][0]["flops"], 2.0 * rows * 64 * 32) << model;
+      EXPECT_EQ(report["bench"][0]["bytes"], 4.0 * (rows * (64 + 32) + 64 * 32)) << model;
+    }
+}
+
 TEST_F(RunReport, SaysWhichKernelsAreForWhichSizes) {
   const std::string mlp = "configs/models/mlp.yaml --dim B=8..4096:8 --at B=8 --device " + device_;
   const testing::Outcome outcome = run("tcc-run", mlp + " --json --bench 2");

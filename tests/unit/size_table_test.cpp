@@ -44,6 +44,22 @@ TEST(SizeTables, AreWrittenAndRead) {
   EXPECT_EQ(written(back), bytes);
 }
 
+// A launch says its work by sizes; of older files that of its kernel is known.
+TEST(SizeTables, WorkOfALaunchIsBySizes) {
+  Executable e = with_table();
+  auto& launch = std::get<KernelLaunch>(e.steps[1]);
+  launch.flops = {2.5, SymInt::symbol("n") * 4};
+  launch.bytes = {1, SymInt::symbol("n") * 8 + 16};
+  const Executable back = read(written(e));
+  const auto& same = std::get<KernelLaunch>(back.steps[1]);
+  const Sizes sizes = {{{"n", 10}}};
+  EXPECT_EQ(sizes.of(same.flops), 100);
+  EXPECT_EQ(sizes.of(same.bytes), 96);
+  EXPECT_EQ(same.bytes.usual(), 24) << "a symbol's usual value is 1";
+  launch.bytes.count = SymInt::symbol("m");
+  EXPECT_ERROR_KIND(read(written(e)), ErrorKind::bad_input, "no symbol 'm'");
+}
+
 // Reports say sizes by dims, also where expressions have their multiples.
 TEST(SizeTables, AreSaidByDims) {
   Executable e = with_table();
@@ -56,6 +72,13 @@ TEST(SizeTables, AreSaidByDims) {
   EXPECT_EQ(most_launches(e, 0), 1);
   const std::vector<int> second = {0, 1, 0, 0, 0};
   EXPECT_EQ(launch_counts(e, second).at(0), 1);
+  // A run has the kernel by one of the choices.
+  EXPECT_EQ(layers_of(e, 0), (std::vector<std::string>{"first", "second"}));
+  Executable two = e;
+  two.steps.push_back(two.steps[0]);  // another region, with a table of its own
+  std::get<KernelLaunch>(two.steps.back()).chosen = {1, 0};
+  std::get<KernelLaunch>(two.steps.back()).layers = {"third"};
+  EXPECT_EQ(layers_of(two, 0), (std::vector<std::string>{"first", "second", "third"}));
   e.dims = {{"n", {8, 64, 8}}, {"m", {0, 10, 1}}};
   const SymInt n = SymInt::symbol("n_by_8"), m = SymInt::symbol("m");
   const int64_t most = std::numeric_limits<int64_t>::max();
@@ -223,8 +246,8 @@ TEST(SizeTables, AreNoneInAnOlderFormat) {
   field(writer, launch);
   const std::vector<uint8_t> bytes = writer.take();
   KernelLaunch read;
-  Reader older(std::span<const uint8_t>(bytes).first(bytes.size() - 4 * sizeof(int64_t)), "file",
-               11);
+  Reader older(std::span<const uint8_t>(bytes).first(bytes.size() - (4 + 6) * sizeof(int64_t)),
+               "file", 11);
   field(older, read);
   EXPECT_NO_THROW(older.end());
   EXPECT_EQ(read.chosen.table, -1);

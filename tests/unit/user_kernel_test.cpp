@@ -49,6 +49,10 @@ TEST(UserKernelTest, LaunchGeometry) {
   EXPECT_EQ(binary.entry, "matmul");
   EXPECT_EQ(binary.flops, 2.0 * 100 * 300 * 1024);
   EXPECT_EQ(binary.bytes, 4.0 * (100 * 1024 + 1024 * 300 + 100 * 300));
+  const exec::Executable executable =
+      executable_of(matmul, {matmul.kernel().default_config, sched::Tier::exact}, options);
+  EXPECT_EQ(exec::launches(executable).at(0)->flops.usual(), binary.flops);
+  EXPECT_EQ(exec::launches(executable).at(0)->bytes.usual(), binary.bytes);
 }
 
 TEST(UserKernelTest, TheSpaceHasTheFilesAndTheTargetsLimits) {

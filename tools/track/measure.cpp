@@ -243,8 +243,8 @@ void add_kernels(TrackedCase& record, const BenchResult& bench,
     kernel.key = row.kernel->region_key;
     kernel.source = hash_of(row.kernel->source).hex();
     kernel.launches = row.launches;
-    kernel.bytes = row.kernel->bytes;
-    kernel.flops = row.kernel->flops;
+    kernel.bytes = row.bytes;
+    kernel.flops = row.flops;
     if (row.each() <= 0) continue;
     const autotune::Interval interval = autotune::median_interval(row.samples);
     kernel.seconds = row.each();
@@ -334,8 +334,8 @@ class Measurer {
     double flops = 0, bytes = 0;
     for (const exec::KernelLaunch* launch : exec::launches(executable)) {
       const auto times = static_cast<double>(launch->times.usual());
-      flops += times * executable.kernels[static_cast<size_t>(launch->kernel)].flops;
-      bytes += times * executable.kernels[static_cast<size_t>(launch->kernel)].bytes;
+      flops += times * launch->flops.usual();
+      bytes += times * launch->bytes.usual();
     }
     return options_.check && options_.target.api != sched::Api::null &&
            std::max(flops, bytes) <= options_.check_limit;
