@@ -15,6 +15,7 @@ namespace tcc::test {
 struct OpenProduct : Product {
   std::vector<std::string> open;  // dims
   int64_t multiple = 1;           // of which the sizes of all of them are
+  int64_t few_rows = 0;           // M is 1 to so many; 0: any
 };
 
 // Rows M, columns, sums, the batch B or several of them are open.
@@ -87,6 +88,13 @@ inline OpenProduct draw_open_convolution(std::mt19937_64& random) {
   return product;
 }
 
+// The same of few rows.
+inline OpenProduct draw_few_open_rows(std::mt19937_64& random) {
+  OpenProduct product = draw_open_product(random);
+  product.few_rows = pick(random, {2, 4, 8});
+  return product;
+}
+
 using DrawOpen = std::function<OpenProduct(std::mt19937_64&)>;
 
 // The one executable at sizes of 0, 1 and around those of tiles, as seldom as they are drawn.
@@ -109,6 +117,8 @@ inline void check_open_product(const std::shared_ptr<runtime::Device>& device,
   for (const std::string& dim : product.open)
     options.open_dims[dim] = {
         .least = 0, .most = multiple * (dim == "M" ? most : 64), .multiple = multiple};
+  if (product.few_rows > 0 && options.open_dims.contains("M"))
+    options.open_dims["M"] = {.least = 1, .most = product.few_rows, .multiple = 1};
   if (product.tf32)
     options.matmul_precision = backends::MatmulPrecision::high;
   else
@@ -126,6 +136,8 @@ inline void check_open_product(const std::shared_ptr<runtime::Device>& device,
                               : pick(random, {0, 1, 2, 3, 5});
     std::string said;
     for (auto& [dim, size] : sizes) size = ceil_div(size, multiple) * multiple;
+    if (product.few_rows > 0 && sizes.contains("M"))
+      sizes["M"] = 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(product.few_rows));
     for (const auto& [dim, size] : sizes) said += str(dim, " = ", size, ", ");
     SCOPED_TRACE(str("seed ", seed, ", ", said, used, "\n", product.text));
     const ir::Graph graph = parsed.bind(sizes);

@@ -27,6 +27,11 @@ constexpr int64_t kMostElements = 1 << 18;  // of an operand that is not large
 constexpr int64_t kLeastElements = 1 << 8;  // of the larger operand: below, nothing is gained
 constexpr int64_t kMostRegisters = 160;     // of a thread, for sums and loaded elements
 
+// Rows that come at run time are computed as if there were as many as there may be: they are bound
+// by reading the large operand. The hooks read the last row for those that are not there, and store
+// none.
+int64_t most(const FlatAxes& axes) { return axes.size().range().hi; }
+
 // A region as the kernel sees it: few rows m, many columns n.
 struct Gemv {
   ContractionPlan plan;
@@ -41,8 +46,8 @@ struct Gemv {
   bool fixed_b = false;  // no kernel writes the large operand, which comes in tiles
 
   const ContractionPlan::Operand& small_operand() const { return swapped ? plan.b : plan.a; }
-  int64_t m() const { return (swapped ? plan.n : plan.m).fixed_size(); }
-  int64_t n() const { return (swapped ? plan.m : plan.n).fixed_size(); }
+  int64_t m() const { return most(swapped ? plan.n : plan.m); }
+  int64_t n() const { return most(swapped ? plan.m : plan.n); }
 };
 
 bool is_streamed(DType dtype) {
@@ -72,7 +77,12 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   if (!plan) return plan.refusal();
   if (plan->accumulator != DType::f32)
     return Refusal{str("sums are kept in ", tcc::name(plan->accumulator), ", not in f32")};
-  const int64_t m = plan->m.fixed_size(), n = plan->n.fixed_size(), k = plan->k.fixed_size();
+  const bool open_m = !plan->m.size().is_const(), open_n = !plan->n.size().is_const();
+  if (!plan->k.size().is_const() || !plan->batch.size().is_const() || (open_m && open_n))
+    return Refusal{"more than the few rows come at run time"};
+  if ((open_m ? most(plan->m) : open_n ? most(plan->n) : 0) > kernels::gemv::kMostRows)
+    return Refusal{"more rows may come at run time than a thread sums"};
+  const int64_t m = most(plan->m), n = most(plan->n), k = plan->k.fixed_size();
   const int64_t rows = std::min(m, n), elements = std::max(m, n) * k;
   const bool by_units = !target.matrix_units.empty() && !is_of_exact_f32(region);
   if (rows > kernels::gemv::kMostRows ||
@@ -82,6 +92,12 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   if (!has_device_source(target, "gemv")) return lacks_source(target, "gemv");
   Gemv gemv;
   gemv.swapped = n < m;
+  if (open_m || open_n) {
+    if (gemv.swapped ? open_m : open_n) return Refusal{"the many columns come at run time"};
+    if ((open_m ? plan->m : plan->n).size().range().lo < 1)
+      return Refusal{"there may be no rows at run time"};
+    if (!plan->rows.empty()) return Refusal{"reduced rows come at run time"};
+  }
   ContractionPlan::Operand& small = gemv.swapped ? plan->b : plan->a;
   if (!plan->rows.empty()) {
     if (plan->rows.of_a == gemv.swapped) return Refusal{"rows of the larger operand are reduced"};
@@ -431,6 +447,7 @@ class GemvTemplate : public Template {
   std::string_view name() const override { return "gemv"; }
   int version() const override { return 1; }
   int specificity() const override { return 3; }
+  bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<Gemv> gemv = plan_gemv(region, target);

@@ -28,6 +28,18 @@ TEST(OpenMatrixProducts, ConvolutionsOnMmaAgreeWithTheReference) {
   check("mma", "gemm_sm80", draw_open_convolution);
 }
 
+TEST(OpenMatrixProducts, OfFewRowsAgreeWithTheReference) {
+  const auto device = runtime::open_device("cuda:0");
+  int64_t used = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed)
+    check_open_product(device, device->target(), seed, draw_few_open_rows,
+                       [&](const exec::Executable& executable) {
+                         for (const exec::KernelBinary& kernel : executable.kernels)
+                           used += kernel.template_name == "gemv";
+                       });
+  EXPECT_GT(used, 0) << "no product is gemv's";
+}
+
 // Seconds of a linear layer with a bias, at its usual number of rows.
 double seconds_of(const std::shared_ptr<runtime::Device>& device, const sched::Target& target,
                   int64_t m, int64_t n, int64_t k, bool open) {
@@ -39,8 +51,7 @@ double seconds_of(const std::shared_ptr<runtime::Device>& device, const sched::T
   backends::CompileOptions options;
   if (open) options.open_dims["M"] = {.least = 1, .most = 8192, .multiple = 1};
   const ir::Graph bound = graph.bind({});
-  exec::Executable executable =
-      backends::compile(open ? graph : bound, target, options);
+  exec::Executable executable = backends::compile(open ? graph : bound, target, options);
   std::map<std::string, int64_t, std::less<>> sizes;
   if (open) sizes["M"] = m;
   runtime::Context context(std::make_shared<const runtime::Program>(device, std::move(executable)),
@@ -51,8 +62,8 @@ double seconds_of(const std::shared_ptr<runtime::Device>& device, const sched::T
   return best;
 }
 
-// At the size that its config was chosen for, an open product takes about as long as one of numbers.
-// It needs an idle device: --gtest_also_run_disabled_tests runs it.
+// At the size that its config was chosen for, an open product takes about as long as one of
+// numbers. It needs an idle device: --gtest_also_run_disabled_tests runs it.
 TEST(OpenMatrixProducts, DISABLED_AreAsFastAsProductsOfNumbers) {
   const auto device = runtime::open_device("cuda:0");
   for (const char* unit : {"wgmma", "mma"}) {

@@ -136,6 +136,31 @@ TEST(OpenProducts, OfFewRowsHaveOneTile) {
     }
 }
 
+TEST(OpenProducts, OfSoFewRowsAreStreamed) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: g\ndims: {B: 2}\ninputs: {x: {dtype: bf16, shape: [B, 4096]}}\n"
+      "weights: {w: {dtype: bf16, shape: [4096, 4096], init: zeros}}\n"
+      "nodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n",
+      "g.yaml", ".");
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a"}) {
+    const auto templates = [&](int64_t least, int64_t most) {
+      CompileOptions options;
+      options.open_dims = {{"B", {.least = least, .most = most, .multiple = 1}}};
+      options.binaries = nvrtc_missing().empty();
+      const exec::Executable executable = compile(graph, sched::target_by_name(target), options);
+      EXPECT_EQ(usual_templates(executable), Names({"gemv"})) << target;
+      std::set<std::string> all;
+      for (const exec::KernelBinary& kernel : executable.kernels) all.insert(kernel.template_name);
+      return all;
+    };
+    EXPECT_EQ(templates(1, 4), std::set<std::string>({"gemv"})) << target;
+    // Matrix units win from five rows on, and a grid of fixed size has work for no rows, too: other
+    // sizes have other kernels.
+    EXPECT_EQ(templates(1, 5).size(), 2u) << target;
+    EXPECT_EQ(templates(0, 4).size(), 2u) << target;
+  }
+}
+
 // Device sources count rows in 32 bits.
 TEST(OpenProducts, OfTooManyRowsAreRefused) {
   CompileOptions options;
