@@ -33,7 +33,8 @@ void compare(DuelResult& result) {
 }  // namespace
 
 bool DuelResult::won() const {
-  return valid && pairs >= kFewestForOrder && interval.high < 1 && ratio * kSignificantGain <= 1;
+  return valid && pairs >= kFewestForOrder && interval.high < 1 && ratio * kSignificantGain <= 1 &&
+         challenger.seconds < incumbent.seconds;
 }
 
 bool DuelResult::lost() const {

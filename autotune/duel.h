@@ -19,11 +19,14 @@ struct DuelResult {
   size_t pairs = 0;
   bool valid = false;  // both ran
 
-  // Returns whether the challenger is faster: the interval says so, and the gain is
-  // kSignificantGain or more.
+  // Returns whether the challenger is faster: the interval says so, the gain is kSignificantGain or
+  // more, and its median is the lower one.
   bool won() const;
   // Returns whether the interval rules out that it is faster by kSignificantGain.
   bool lost() const;
+  // Returns the incumbent's time by which the ratio is the challenger's gain: two medians of runs
+  // that a load disturbs are apart by another factor than the runs that follow one another.
+  double incumbent_seconds() const { return challenger.seconds / ratio; }
 };
 
 // Repeats Bench::duel() until the challenger has won twice or has lost, at most four times. `hurry`

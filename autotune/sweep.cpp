@@ -581,11 +581,11 @@ class KernelSweep final : public Sweep {
       best = winner_ ? duel.challenger : duel.incumbent;
       result_.best_config = winner_ ? winner_->config : incumbent_;
       result_.best_seconds = best.seconds;
+      const double incumbent = winner_ ? duel.incumbent_seconds() : duel.incumbent.seconds;
       (incumbent_ == result_.today.config ? result_.today_seconds : result_.default_seconds) =
-          duel.incumbent.seconds;
-      result_.default_seconds = incumbent_ == tunable_.default_config
-                                    ? duel.incumbent.seconds
-                                    : default_seconds_beside_best();
+          incumbent;
+      result_.default_seconds =
+          incumbent_ == tunable_.default_config ? incumbent : default_seconds_beside_best();
     }
     const bool fails_today = incumbent_ != result_.today.config || unopposed_;
     if (!winner_ && !fails_today) result_.kept = compared_ ? "nothing is faster" : "no finals";

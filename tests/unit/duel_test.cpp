@@ -60,6 +60,21 @@ TEST_F(DuelTest, WhatFailsDoesNotWin) {
   EXPECT_TRUE(result.lost());
 }
 
+// A load that is there for other runs of the two moves one median, and few of the ratios.
+TEST_F(DuelTest, NothingWinsAgainstItsOwnMedian) {
+  DuelResult result;
+  result.valid = true;
+  result.pairs = 20;
+  result.ratio = 0.9;
+  result.interval = {0.85, 0.95};
+  result.incumbent.seconds = 1;
+  result.challenger.seconds = 0.97;
+  EXPECT_TRUE(result.won());
+  EXPECT_DOUBLE_EQ(result.incumbent_seconds(), 0.97 / 0.9);
+  result.challenger.seconds = 1.01;
+  EXPECT_FALSE(result.won());
+}
+
 TEST(OrderInterval, HoldsTheMedianOfAnyDistribution) {
   EXPECT_EQ(order_interval(std::vector<double>{3}).low, 3);
   const std::vector<double> six = {6, 1, 5, 2, 4, 3};

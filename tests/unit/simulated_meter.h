@@ -25,6 +25,7 @@ struct SimulatedDevice {
   RandomWords random{7};
   size_t taken = 0, duels = 0, opened = 0;
   std::map<std::string, size_t> dueled;  // how often each config was in a duel
+  std::vector<double> ratios;            // challenger over incumbent, of all pairs of duels
 };
 
 class SimulatedMeter : public Bench {
@@ -44,7 +45,9 @@ class SimulatedMeter : public Bench {
     ++device_.duels;
     ++device_.dueled[config_of(incumbent)];
     ++device_.dueled[config_of(challenger)];
-    return {summary(runs(incumbent, kPairs)), summary(runs(challenger, kPairs, false))};
+    const std::vector<double> a = runs(incumbent, kPairs), b = runs(challenger, kPairs, false);
+    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) device_.ratios.push_back(b[i] / a[i]);
+    return {summary(a), summary(b)};
   }
 
  private:

@@ -186,6 +186,24 @@ TEST_F(SweepTest, AfterAnInterruptTheDefaultsIsUnknown) {
   EXPECT_EQ(result.record->default_seconds, 0);
 }
 
+// The ratio of noisy runs' medians is another number than the median of their ratios.
+TEST_F(SweepTest, TheGainIsTheDuels) {
+  options_.search = SearchKind::exhaustive;
+  options_.trials = configs_.size();
+  set(configs_[5], 1e-3);
+  meter_.noise = 0.5;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    meter_.random = RandomWords(seed);
+    meter_.ratios.clear();
+    const KernelResult result = run();
+    ASSERT_TRUE(result.record);
+    ASSERT_EQ(result.record->best, configs_[5]);
+    const double ratio = median(meter_.ratios);
+    EXPECT_NEAR(result.record->seconds / result.record->default_seconds, ratio, 1e-9);
+    EXPECT_NEAR(result.best_seconds / result.today_seconds, ratio, 1e-9);
+  }
+}
+
 // Its own record must be better than others' by a margin, or two sweeps would not agree.
 TEST_F(SweepTest, LessThanAPercentIsNoGain) {
   options_.search = SearchKind::exhaustive;
