@@ -100,7 +100,7 @@ TEST(LiveTableTest, WhatStaysSaysSo) {
   table.update(kernel, true);
   EXPECT_TRUE(any_line_has(table.frame({24, 120}, 10), "kept: no finals"));
   SweepSetup batches = setup(1);
-  batches.several_batches = true;
+  batches.one_batch = false;
   LiveTable several(batches);
   several.update(kernel, true);
   EXPECT_FALSE(any_line_has(several.frame({24, 120}, 10), "all launches"));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "frontend/graph_file.h"
 #include "tests/unit/sweep_fixture.h"
 #include "tools/tune/plain_lines.h"
 #include "tools/tune/summary.h"
@@ -112,6 +113,39 @@ TEST(SummaryTest, BatchesAreNotAddedUp) {
   // Nor is there a sum where a kernel is unknown.
   sweep.kernels[1].best_seconds = 0;
   EXPECT_EQ(summary_text(sweep, batches).find("mlp.yaml B=8"), std::string::npos);
+}
+
+// A program with open dims runs at one size.
+TEST(SummaryTest, SizesAreNotAddedUp) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\ndims: {B: 4}\n"
+      "inputs: {x: {dtype: f32, shape: [B, 40]}, w: {dtype: f32, shape: [24, 40]}}\n"
+      "nodes:\n"
+      "  - {out: y, op: linear, in: [x, w]}\n"
+      "  - {out: z, op: softmax, in: [y], dim: -1}\n"
+      "  - {out: s, op: cumsum, in: [w], dim: 1}\n"
+      "outputs: [z, s]\n",
+      "test.yaml", ".");
+  backends::CompileOptions compile;
+  compile.open_dims = {{"B", {1, 64, 1}}};
+  const auto scheduled = backends::schedule(graph, runtime::open_device("null")->target(), compile);
+  std::vector<Batch> batches = batches_of(scheduled, "g.yaml B=1..64");
+  ASSERT_GT(batches.size(), 2u);
+  EXPECT_EQ(batches.front().label, "g.yaml B=1..64 at B=1");
+  for (const Batch& batch : batches) EXPECT_EQ(batch.launches.size(), 3u) << batch.label;
+  const auto fixed =
+      backends::schedule(graph, runtime::open_device("null")->target(), backends::CompileOptions());
+  const std::vector<Batch> one = batches_of(fixed, "g.yaml");
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].label, "g.yaml");
+  // One size of several is not all launches.
+  TuneResult sweep = testing::tuned_sweep();
+  batches.resize(1);
+  batches[0].launches = {{sweep.kernels[0].task.key, 1}};
+  const std::string text = summary_text(sweep, batches);
+  EXPECT_EQ(text.find("all launches"), std::string::npos);
+  EXPECT_NE(text.find("\ng.yaml B=1..64 at B=1: 68.40 us -> 40.40 us (1.69x)\n"), std::string::npos)
+      << text;
 }
 
 TEST(SummaryTest, WhatStaysSaysWhy) {

@@ -156,7 +156,7 @@ std::string LiveTable::rate_line(double elapsed) const {
   std::string text =
       str(core_text(static_cast<double>(measured) / time), " candidates/s  compiling on ",
           core_text(compiled / time), " of ", setup_.compile_threads, " cores");
-  if (best_seconds > 0 && !setup_.several_batches)
+  if (best_seconds > 0 && setup_.one_batch)
     text += str("  all launches ", format_seconds(today_seconds), " -> ",
                 format_seconds(best_seconds), " (", gain_text(today_seconds / best_seconds), ")");
   return text;

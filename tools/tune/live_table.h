@@ -22,7 +22,8 @@ struct SweepSetup {
   size_t trials = 0;          // of each kernel, in full measurements
   double budget_seconds = 0;  // 0: none
   int compile_threads = 1;
-  bool several_devices = false, several_batches = false;
+  bool several_devices = false;
+  bool one_batch = true;  // whose launches are all kernels: their times are added up
   const std::atomic<bool>* interrupted = nullptr;  // whether it was told to end
 };
 

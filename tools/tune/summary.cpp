@@ -82,6 +82,31 @@ double roofline_share(const KernelResult& kernel) {
   return kernel.best_seconds > 0 ? kernel.task.bound_seconds / kernel.best_seconds : 0;
 }
 
+std::vector<Batch> batches_of(const backends::Scheduled& graph, const std::string& label) {
+  const std::vector<autotune::TuningTask> tasks = autotune::tuning_tasks({&graph, 1});
+  std::vector<std::string> sizes;  // in ascending order, as the tasks have them
+  for (const autotune::TuningTask& task : tasks)
+    if (task.sized && std::ranges::find(sizes, task.sized->sizes) == sizes.end())
+      sizes.push_back(task.sized->sizes);
+  const bool is_open = !sizes.empty();
+  if (!is_open) sizes.emplace_back();
+  const auto regions = std::ranges::count_if(
+      graph.regions, [](const auto& scheduled) { return !scheduled.candidate().host_call(); });
+  std::vector<Batch> batches;
+  for (const std::string& at : sizes) {
+    Batch batch{is_open ? str(label, " at ", at) : label, {}};
+    std::ptrdiff_t launches = 0;
+    for (const autotune::TuningTask& task : tasks) {
+      if (task.sized && task.sized->sizes != at) continue;
+      batch.launches[task.key] = task.launches;
+      launches += task.launches;
+    }
+    // A kernel that other sizes stand for has no time here.
+    if (launches == regions) batches.push_back(std::move(batch));
+  }
+  return batches;
+}
+
 Total total(const TuneResult& result, const Batch& batch) {
   Total sum;
   size_t known = 0;
@@ -148,7 +173,8 @@ std::string summary_text(const TuneResult& result, const std::vector<Batch>& bat
   for (const Batch& batch : batches) {
     const Total sum = total(result, batch);
     if (sum.best_seconds <= 0) continue;
-    const std::string label = batches.size() == 1 ? "all launches" : printable(batch.label);
+    const bool is_all = batches.size() == 1 && batch.launches.size() == result.kernels.size();
+    const std::string label = is_all ? "all launches" : printable(batch.label);
     text += str(label, ": ", format_seconds(sum.today_seconds), " -> ",
                 format_seconds(sum.best_seconds), " (", gain_text(sum.gain()), ")\n");
   }

@@ -19,6 +19,9 @@ struct Batch {
   std::string label;                            // "mlp.yaml B=8"
   std::map<autotune::RecordKey, int> launches;  // of the kernels that are tuned
 };
+// Makes the batch of a graph. A graph with open dims has one for each of the sizes at which all of
+// its kernels are measured, "mlp.yaml B=1..64 at B=4": none where they have no sizes in common.
+std::vector<Batch> batches_of(const backends::Scheduled& graph, const std::string& label);
 // The seconds of all its launches, with today's configs and with the best ones. A batch has neither
 // if one of its kernels was not measured.
 struct Total {

@@ -297,8 +297,7 @@ class Sweep {
     for (size_t i = 0; i < labels.size(); ++i) {
       Batch& batch = batches_.emplace_back(Batch{labels[i], {}});
       if (i < graphs_.size())
-        for (const autotune::TuningTask& task : autotune::tuning_tasks({&graphs_[i], 1}))
-          batch.launches[task.key] = task.launches;
+        for (Batch& batch : batches_of(graphs_[i], labels[i])) batches_.push_back(std::move(batch));
       else
         batch.launches[all[all.size() - (labels.size() - i)].key] = 1;
     }
@@ -341,7 +340,9 @@ class Sweep {
     setup.compile_threads =
         options_.jobs > 0 ? std::min(options_.jobs, parallelism()) : parallelism();
     setup.several_devices = devices_.size() > 1;
-    setup.several_batches = batches_.size() > 1;
+    setup.one_batch = batches_.size() == 1 && std::ranges::all_of(kernels_, [](const auto& kernel) {
+                        return kernel.sizes.empty();
+                      });
     setup.interrupted = &interrupted;
     if (LiveLines::possible()) {
       LiveView view(setup);
