@@ -165,8 +165,11 @@ TEST_F(RecordCommands, WhyNamesTheTierAndTheReasons) {
 TEST_F(RecordCommands, WhyBeginsWithTheKernels) {
   const std::string mlp = (testing::source_dir() / "configs/models/mlp.yaml").string();
   const std::string text = run({"why", mlp, "--target", "cuda:sm_90a"});
-  EXPECT_TRUE(text.find("  not exact: ") < text.find("  not plan: ")) << text;
-  EXPECT_TRUE(contains(text, "  not plan: ")) << text;
+  const std::string fused = "  fused by default; no plan of cuda:sm_90a says otherwise\n";
+  EXPECT_TRUE(text.find("  not exact: ") < text.find(fused)) << text;
+  EXPECT_TRUE(contains(text, fused)) << text;
+  EXPECT_TRUE(
+      contains(text, "\nwhy other neighbours are not fused: tcc-compile --explain-fusion\n"));
 }
 
 TEST_F(RecordCommands, WhySaysWhatIsNoSingleKernel) {
@@ -402,9 +405,10 @@ TEST_F(PlanCommands, WhyNamesTheChoiceAndWhereItComesFrom) {
   save({plan("split_k", site_.key, 77)});
   text = why();
   EXPECT_TRUE(contains(text, str("\n  default: ", site_.default_choice))) << text;
-  EXPECT_TRUE(contains(text, "not plan: its choice 77 is no alternative")) << text;
+  EXPECT_TRUE(contains(text, "the plan of cuda:sm_90a has the choice 77, which is no alternative"))
+      << text;
   save({plan("fuse", site_.key, 1)});
-  EXPECT_TRUE(contains(why(), "not plan: none of this site for cuda:sm_90a"));
+  EXPECT_TRUE(contains(why(), "; no plan of cuda:sm_90a says otherwise\n"));
 }
 
 TEST_F(PlanCommands, PruneDropsPlansThatNothingCanUse) {

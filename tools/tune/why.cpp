@@ -115,20 +115,25 @@ void print(const sched::PlanSite& site, const autotune::PlanStore& plans,
   for (const int64_t alternative : site.alternatives)
     alternatives += str(alternatives.empty() ? "" : ", ", alternative);
   const bool is_used = record && autotune::is_alternative(site, record->choice);
-  std::cout << site.kind << " " << site.description << "\n  " << (is_used ? "plan: " : "default: ")
-            << choice << " of " << alternatives << "\n";
+  std::cout << site.kind << " " << site.description << "\n  ";
+  if (site.kind == "fuse")
+    std::cout << (choice == 0 ? "two kernels" : "fused")
+              << (is_used ? " by a plan" : " by default");
+  else
+    std::cout << (is_used ? "plan: " : "default: ") << choice << " of " << alternatives;
   if (is_used) {
     std::string from;
     for (const std::string& part : {record->measured_on, record->driver, record->date})
       if (!part.empty()) from += (from.empty() ? "" : ", ") + part;
     char gain[32];
     std::snprintf(gain, sizeof gain, "%.2fx", 1 / record->ratio());
-    std::cout << "    from " << (from.empty() ? "a plan" : from) << ": " << gain << " the default, "
-              << record->default_choice << "\n";
+    std::cout << "\n    from " << (from.empty() ? "a plan" : from) << ": " << gain
+              << " the default, " << record->default_choice << "\n";
   } else if (record) {
-    std::cout << "    not plan: its choice " << record->choice << " is no alternative\n";
+    std::cout << "\n    the plan of " << target.id() << " has the choice " << record->choice
+              << ", which is no alternative\n";
   } else {
-    std::cout << "    not plan: none of this site for " << target.id() << "\n";
+    std::cout << "; no plan of " << target.id() << " says otherwise\n";
   }
 }
 
@@ -226,6 +231,8 @@ int why(const WhyOptions& options) {
   }
   for (const backends::Scheduled& graph : graphs) print_tables(graph, store, target);
   for (const sched::PlanSite& site : sites.sites()) print(site, plans, target);
+  if (std::ranges::find(sites.sites(), "fuse", &sched::PlanSite::kind) != sites.sites().end())
+    std::cout << "why other neighbours are not fused: tcc-compile --explain-fusion\n";
   for (const std::string& line : apart) std::cout << line << "\n";
   for (const exec::SwitchedOff& off : target.switched_off)
     std::cout << off.what << ": " << off.text() << "\n";
