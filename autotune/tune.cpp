@@ -276,11 +276,13 @@ std::vector<TuningTask> tasks_of(const sched::ScheduledRegion& scheduled, const 
   const sched::Candidate& candidate = scheduled.candidate();
   const sched::SizedChoices choices(graph, candidate.target(), sched::analytic_configs());
   std::vector<sched::SizedKernel> kernels = choices.measured(scheduled.shared());
-  if (kernels.empty()) return {{&candidate, key_of(candidate), 1}};
+  const RecordKey region = key_of(candidate);
+  if (kernels.empty()) return {{&candidate, region, 1, nullptr, 1, region}};
   std::vector<TuningTask> tasks;
   for (sched::SizedKernel& kernel : kernels) {
     const auto sized = std::make_shared<const sched::SizedKernel>(std::move(kernel));
-    tasks.push_back({sized->candidate.get(), key_of(*sized->candidate), 1, sized, kernels.size()});
+    tasks.push_back(
+        {sized->candidate.get(), key_of(*sized->candidate), 1, sized, kernels.size(), region});
   }
   return tasks;
 }

@@ -30,6 +30,7 @@ struct TuningTask {
   // For a region with open dims: the kernel for some of their sizes, and sizes to measure it at.
   std::shared_ptr<const sched::SizedKernel> sized = nullptr;
   size_t tasks_of_region = 1;  // this one and those for its other sizes
+  RecordKey region = {};       // the key of the region with its open dims; `key` where none is open
 };
 
 // Returns the distinct kernels of the graphs, in the order of their first use. Regions with open

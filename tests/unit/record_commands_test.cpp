@@ -172,6 +172,25 @@ TEST_F(RecordCommands, WhyBeginsWithTheKernels) {
       contains(text, "\nwhy other neighbours are not fused: tcc-compile --explain-fusion\n"));
 }
 
+// At one size another template may be the fastest than that of the range around it.
+TEST_F(RecordCommands, WhyMarksKernelsThatTheProgramHasNot) {
+  const std::string mlp = (testing::source_dir() / "configs/models/mlp.yaml").string();
+  const std::string text = run({"why", mlp, "--target", "cuda:sm_90a", "--dim", "B=1..64"});
+  const size_t table = text.find("\n  else: [");
+  const size_t row = text.find("[gemv] f32[1, 784]");
+  ASSERT_NE(row, std::string::npos) << text;
+  EXPECT_LT(table, row) << "the program's kernels stand first";
+  const size_t mark = text.find("    not in the program: at B=1 it has [", row);
+  EXPECT_LT(mark, text.find("\n    not exact", row)) << text;
+  // The last line counts the rows of the tables.
+  size_t kernels = 0, counted = 0;
+  std::istringstream lines(text.substr(0, row));
+  for (std::string line; std::getline(lines, line);) kernels += line.find(": [") != line.npos;
+  std::istringstream numbers(text.substr(text.find("kernels of cuda:sm_90a: ") + 24));
+  for (std::string word; numbers >> word;) counted += std::isdigit(word[0]) ? std::stoul(word) : 0;
+  EXPECT_EQ(counted, kernels) << text;
+}
+
 TEST_F(RecordCommands, WhySaysWhatIsNoSingleKernel) {
   write_file_atomic(
       folder_ / "attention.yaml",

@@ -67,6 +67,9 @@ TEST_F(TuneJsonTest, EveryCommandFollowsTheSchema) {
   EXPECT_EQ(json::parse(show)["records"].size(), result["kernels"].size());
   const std::string why = output("why", model + "--dim B=8 --tuning " + tuned());
   EXPECT_EQ(violation(why, "why"), "") << why;
+  const std::string open = output("why", model + "--dim B=1..64 --tuning " + tuned());
+  EXPECT_EQ(violation(open, "why"), "") << open;
+  EXPECT_FALSE(nlohmann::json::parse(open)["by_sizes"].empty());
   const json explained = json::parse(why);
   for (const json& kernel : explained["kernels"]) EXPECT_EQ(kernel["tier"], "exact");
   const std::string verify = output("verify", model + "--dim B=8 --tuning " + tuned());

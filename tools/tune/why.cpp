@@ -36,6 +36,9 @@ struct Answer {
   autotune::Explanation explanation;
   std::string sequence = {};  // what the config becomes where that is not one kernel alone
   std::vector<std::string> passed = {};  // templates that refused the region, and why
+  // Of a kernel that is measured at sizes of open dims: these, "B=4", and the kernel that the
+  // program has there; "": this one.
+  std::string sizes = {}, other = {};
 };
 
 // "f32[64, 784], ... of cuda:sm_90a: 12.1 us, on NVIDIA H200, 2026-11-21"
@@ -53,15 +56,33 @@ void print(const Answer& answer) {
   std::cout << answer.name << " [" << answer.key.kernel_template << "] " << answer.operands
             << "\n  " << sched::name(explanation.choice.tier) << ": "
             << explanation.choice.config.to_string() << "\n";
+  if (!answer.other.empty())
+    std::cout << "    not in the program: at " << answer.sizes << " it has " << answer.other
+              << "\n";
   if (!answer.sequence.empty()) std::cout << "    as " << answer.sequence << "\n";
   for (const std::string& line : answer.passed) std::cout << "    not " << line << "\n";
   if (explanation.record) std::cout << "    from " << record_line(*explanation.record) << "\n";
   for (const std::string& line : explanation.refused) std::cout << "    not " << line << "\n";
 }
 
-// Prints the choices of programs with open dims: the kernels of each region, and their sizes.
-void print_tables(const backends::Scheduled& graph, const autotune::RecordStore& store,
-                  const sched::Target& target) {
+// A region of a program whose dims are open, and its kernels: each for some sizes.
+struct SizedKernels {
+  autotune::RecordKey key;
+  std::string name, operands;
+  std::vector<sched::SizedChoice> choices;
+
+  const sched::SizedChoice& at(const exec::Sizes& sizes) const {
+    exec::SizeTable table;
+    for (size_t i = 0; i + 1 < choices.size(); ++i)
+      table.conditions.push_back(choices[i].conditions);
+    return choices.at(static_cast<size_t>(table.choice(sizes)));
+  }
+};
+
+// Returns those of the graph's regions with open dims, each once.
+std::vector<SizedKernels> sized_kernels(const backends::Scheduled& graph,
+                                        const autotune::RecordStore& store,
+                                        const sched::Target& target) {
   const sched::SizedChoices choices(*graph.graph, target, store);
   std::map<std::string, size_t> known;
   std::vector<sched::CandidatePtr> candidates;
@@ -80,16 +101,39 @@ void print_tables(const backends::Scheduled& graph, const autotune::RecordStore&
   for (size_t i = 0; i < candidates.size(); ++i)
     regions.push_back(choices.look_at(candidates[i], times[i]));
   sched::divide_sizes(regions);
+  std::vector<SizedKernels> result;
   for (const sched::SizedRegion& region : regions) {
     if (!region.division) continue;
-    std::cout << region.candidate->region().name() << " "
-              << autotune::operands_text(region.candidate->region()) << "\n";
-    for (const sched::SizedChoice& choice : choices.choices(region))
-      std::cout << "  " << to_string(choice.conditions) << ": ["
-                << choice.candidate->kernel_template().name() << "] "
-                << sched::name(choice.config.tier) << ": " << choice.config.config.to_string()
-                << "\n";
+    const sched::Candidate& candidate = *region.candidate;
+    result.push_back({autotune::key_of(candidate), candidate.region().name(),
+                      autotune::operands_text(candidate.region()), choices.choices(region)});
   }
+  return result;
+}
+
+// "[contraction] default: block_k=16 block_m=16"
+std::string choice_text(const sched::SizedChoice& choice) {
+  return str("[", choice.candidate->kernel_template().name(), "] ", sched::name(choice.config.tier),
+             ": ", choice.config.config.to_string());
+}
+
+void print(const SizedKernels& region) {
+  std::cout << region.name << " " << region.operands << "\n";
+  for (const sched::SizedChoice& choice : region.choices)
+    std::cout << "  " << to_string(choice.conditions) << ": " << choice_text(choice) << "\n";
+}
+
+// Returns the program's kernel at the sizes of a task, if it is another one than the task's; "": it
+// is that one.
+std::string other_kernel(const autotune::TuningTask& task, const sched::Config& config,
+                         std::span<const SizedKernels> program) {
+  if (!task.sized) return "";
+  const auto region = std::ranges::find(program, task.region, &SizedKernels::key);
+  if (region == program.end()) return "";
+  const sched::SizedChoice& choice = region->at(task.sized->numbers);
+  const bool is_it = &choice.candidate->kernel_template() == &task.candidate->kernel_template() &&
+                     choice.config.config == config;
+  return is_it ? "" : choice_text(choice);
 }
 
 autotune::Explanation explain(const autotune::RecordStore& store, const autotune::Tunable& kernel) {
@@ -137,9 +181,9 @@ void print(const sched::PlanSite& site, const autotune::PlanStore& plans,
   }
 }
 
-void print_json(const std::vector<Answer>& answers, const std::vector<sched::PlanSite>& sites,
-                const std::vector<std::string>& apart, const autotune::PlanStore& plans,
-                const sched::Target& target) {
+void print_json(const std::vector<Answer>& answers, const std::vector<SizedKernels>& program,
+                const std::vector<sched::PlanSite>& sites, const std::vector<std::string>& apart,
+                const autotune::PlanStore& plans, const sched::Target& target) {
   JsonWriter json(JsonWriter::Style::indented);
   begin_report(json, "why");
   json.member("target", target.id()).key("kernels").begin_array();
@@ -149,6 +193,8 @@ void print_json(const std::vector<Answer>& answers, const std::vector<sched::Pla
         .member("template", answer.key.kernel_template)
         .member("region", answer.key.region)
         .member("operands", answer.operands)
+        .member("sizes", answer.sizes)
+        .member("in_program", answer.other.empty())
         .member("tier", sched::name(answer.explanation.choice.tier));
     write_config(json, "config", answer.explanation.choice.config);
     json.key("record");
@@ -162,6 +208,18 @@ void print_json(const std::vector<Answer>& answers, const std::vector<sched::Pla
     for (const std::string& line : answer.passed) json.value(line);
     json.end_array().end_object();
   }
+  json.end_array().key("by_sizes").begin_array();
+  for (const SizedKernels& region : program)
+    for (const sched::SizedChoice& choice : region.choices) {
+      json.begin_object()
+          .member("name", region.name)
+          .member("operands", region.operands)
+          .member("sizes", to_string(choice.conditions))
+          .member("template", choice.candidate->kernel_template().name())
+          .member("tier", sched::name(choice.config.tier));
+      write_config(json, "config", choice.config.config);
+      json.end_object();
+    }
   json.end_array().key("choices").begin_array();
   for (const sched::PlanSite& site : sites) {
     json.begin_object()
@@ -210,6 +268,10 @@ int why(const WhyOptions& options) {
   auto graphs = schedule_graphs(options.graphs, dims, target, compile);
   const auto own = user_tunables(options.graphs, dims, target, {});
   dims.check_all_used();
+  std::vector<SizedKernels> program;  // of open dims
+  for (const backends::Scheduled& graph : graphs)
+    for (SizedKernels& region : sized_kernels(graph, store, target))
+      program.push_back(std::move(region));
   std::vector<Answer> answers;
   for (const autotune::TuningTask& task : autotune::tuning_tasks(graphs)) {
     const sched::Region& region = task.sized ? task.sized->region : task.candidate->region();
@@ -217,19 +279,28 @@ int why(const WhyOptions& options) {
                                                  task.key, store.explain(*task.candidate)});
     answer.passed = sched::passed_templates(*task.candidate);
     answer.sequence = summary(task.candidate->lower(answer.explanation.choice.config));
+    if (task.sized) answer.sizes = task.sized->sizes;
+    answer.other = other_kernel(task, answer.explanation.choice.config, program);
   }
   for (const autotune::Tunable& kernel : own)
     answers.push_back({kernel.name, kernel.operands, kernel.key, explain(store, kernel)});
   if (options.json) {
-    print_json(answers, sites.sites(), apart, plans, target);
+    print_json(answers, program, sites.sites(), apart, plans, target);
     return 0;
   }
   std::map<sched::Tier, int> counts;
+  if (!program.empty()) std::cout << "kernels of the program, by the sizes of its open dims:\n";
+  for (const SizedKernels& region : program) {
+    for (const sched::SizedChoice& choice : region.choices) ++counts[choice.config.tier];
+    print(region);
+  }
+  if (!program.empty())
+    std::cout
+        << "kernels that tcc-tune measures at some of these sizes, and those of no open dim:\n";
   for (const Answer& answer : answers) {
-    ++counts[answer.explanation.choice.tier];
+    if (answer.sizes.empty()) ++counts[answer.explanation.choice.tier];
     print(answer);
   }
-  for (const backends::Scheduled& graph : graphs) print_tables(graph, store, target);
   for (const sched::PlanSite& site : sites.sites()) print(site, plans, target);
   if (std::ranges::find(sites.sites(), "fuse", &sched::PlanSite::kind) != sites.sites().end())
     std::cout << "why other neighbours are not fused: tcc-compile --explain-fusion\n";
