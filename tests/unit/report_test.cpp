@@ -258,6 +258,8 @@ TEST(PlainLinesTest, OneLinePerFinishedKernel) {
   autotune::TuneEvents events = lines.events();
   KernelResult kernel = testing::tuned_kernel();
   events.finished(kernel);
+  kernel.ended = "budget";
+  events.finished(kernel);
   kernel.task.key.region = std::string(32, 'b');
   kernel.record.reset();
   kernel.trials.clear();
@@ -268,6 +270,8 @@ TEST(PlainLinesTest, OneLinePerFinishedKernel) {
   EXPECT_EQ(out.str(),
             "[1/2] matmul_gelu f32[512, 512]: 68.40 us -> 40.40 us (1.69x), 62% of roofline, 76 "
             "trials, 18 refused; ended: space exhausted\n"
+            "[1/2] again, with time left: matmul_gelu f32[512, 512]: 68.40 us -> 40.40 us (1.69x), "
+            "62% of roofline, 76 trials, 18 refused; ended: budget\n"
             "[2/2] matmul_gelu f32[512, 512]: no result, 0 trials; error: the default config "
             "crashed: SIGSEGV\n");
 }

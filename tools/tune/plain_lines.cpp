@@ -43,9 +43,10 @@ autotune::TuneEvents PlainLines::events() {
   events.trial = [this](const autotune::KernelResult& kernel) { tell(kernel); };
   events.finished = [this](const autotune::KernelResult& kernel) {
     told_ = std::chrono::steady_clock::now();
-    const size_t number =
-        finished_.try_emplace(kernel.task.key, finished_.size() + 1).first->second;
-    out_ << str("[", number, "/", kernels_, "] ", plain_line(kernel)) << std::endl;
+    const auto [entry, is_first] = finished_.try_emplace(kernel.task.key, finished_.size() + 1);
+    out_ << str("[", entry->second, "/", kernels_, "]",
+                is_first ? " " : " again, with time left: ", plain_line(kernel))
+         << std::endl;
   };
   return events;
 }
