@@ -81,27 +81,61 @@ class PlanSearch {
     // A part of the sites needs the kernels in which its alternatives differ, and no others.
     result_.is_part = static_cast<bool>(options_.is_part);
     if (!result_.is_part) {
-      tune_unknown(best.tasks);
+      tune_unknown(best.tasks, best.sites.empty() ? options_.deadline : part_left(kTodaysShare));
       check_measured(best, {});
       result_.today_seconds = total_seconds(best);
-      if (best.out_of_budget) result_.out_of_time = true;
       if (!best.failure.empty()) stopped();
+      if (best.out_of_budget) go_on_without_total(best);
     }
     // If the choices in use cannot be measured, nothing can be compared with them.
     for (int pass = 0; pass < kPasses && best.failure.empty(); ++pass)
       if (!improve(best)) break;
-    if (!result_.is_part) result_.best_seconds = total_seconds(best);
+    if (result_.today_seconds > 0) result_.best_seconds = total_seconds(best);
+    result_.choices = count_choices(best);
+    result_.compared = compared_.size();
     result_.best_launches = count(best.launches);
     for (const SiteKey& key : order_) finish(key);
     return std::move(result_);
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  // The end of a part of the time that is left.
+  Clock::time_point part_left(double part) const {
+    const Clock::time_point now = Clock::now();
+    if (options_.deadline == Clock::time_point::max() || now >= options_.deadline)
+      return options_.deadline;
+    const std::chrono::duration<double> left = options_.deadline - now;
+    return now + std::chrono::duration_cast<Clock::duration>(part * left);
+  }
+
+  // Kernels of today's plan that its share of the time did not reach are tuned where a comparison
+  // needs them, as in a process that has a part of the sites.
+  void go_on_without_total(Program& best) {
+    result_.out_of_time = true;
+    best.failure.clear();
+    best.out_of_budget = false;
+    for (const RecordKey& key : out_of_budget_) seen_.erase(key);
+    out_of_budget_.clear();
+  }
+
+  bool is_own(const sched::PlanSite& site) const {
+    return !options_.is_part || options_.is_part(site);
+  }
+  // Those of the program, and those that were compared before others took them out of it.
+  size_t count_choices(const Program& best) const {
+    std::set<SiteKey> sites = compared_;
+    for (const sched::PlanSite& site : best.sites)
+      if (is_own(site)) sites.insert(key_of(site));
+    return sites.size();
+  }
+
   bool interrupted() const { return options_.interrupted && *options_.interrupted; }
   // Must be called only where there is more to do.
   bool stopped() {
     if (interrupted()) return true;
-    if (std::chrono::steady_clock::now() < options_.deadline) return false;
+    if (Clock::now() < options_.deadline) return false;
     return result_.out_of_time = true;
   }
 
@@ -116,9 +150,12 @@ class PlanSearch {
       // The site is looked up anew: choices that were made since may have changed its alternatives.
       const auto now = std::find_if(best.sites.begin(), best.sites.end(),
                                     [&](const auto& site) { return key_of(site) == key; });
-      if (now == best.sites.end() || (options_.is_part && !options_.is_part(*now))) continue;
+      if (now == best.sites.end() || !is_own(*now)) continue;
       const sched::PlanSite site = *now;
-      if (!compare(site, best)) continue;
+      const bool is_last = std::all_of(
+          pending.begin() + static_cast<std::ptrdiff_t>(i) + 1, pending.end(),
+          [&](const sched::PlanSite& one) { return done.contains(key_of(one)) || !is_own(one); });
+      if (!compare(site, best, is_last ? kLastComparisonShare : kComparisonShare)) continue;
       changed = true;
       pending.insert(pending.end(), best.sites.begin(), best.sites.end());
     }
@@ -126,8 +163,8 @@ class PlanSearch {
   }
 
   // Returns whether another alternative took the place of the site's present one; `best` is then
-  // its program.
-  bool compare(const sched::PlanSite& site, Program& best) {
+  // its program. Tuning takes at most that share of the time that is left.
+  bool compare(const sched::PlanSite& site, Program& best, double share) {
     const ChosenPlan plan(choices_, options_);
     const int64_t before = plan.choose(site, target_);
     std::vector<Program> programs;
@@ -141,12 +178,15 @@ class PlanSearch {
     const bool same = std::all_of(programs.begin(), programs.end(), [&](const Program& program) {
       return program.launches == best.launches;
     });
-    if (same) return false;
+    if (same) {
+      compared_.insert(key_of(site));
+      return false;
+    }
     std::vector<TuningTask> differing;
     for (const Program& program : programs)
       for (const TuningTask& task : program.tasks)
         if (launches_beside(program, common).count(task.key)) differing.push_back(task);
-    tune_unknown(differing);
+    tune_unknown(differing, part_left(share));
     if (stopped()) return false;  // kernels that were not tuned cannot be judged
     bool incumbent_fails = false, all_in_budget = true;
     for (size_t i = 0; i < programs.size(); ++i) {
@@ -177,6 +217,7 @@ class PlanSearch {
       best = std::move(programs[winner]);
     }
     comparison.is_decided = changed || all_in_budget;
+    if (comparison.is_decided) compared_.insert(key_of(site));
     const auto earlier = comparisons_.find(key_of(site));
     if (earlier == comparisons_.end())
       order_.push_back(key_of(site));
@@ -232,7 +273,7 @@ class PlanSearch {
     }
   }
 
-  void tune_unknown(std::span<const TuningTask> tasks) {
+  void tune_unknown(std::span<const TuningTask> tasks, Clock::time_point deadline) {
     std::vector<TuningTask> unknown;
     for (const TuningTask& task : tasks) {
       if (stopped() || !seen_.insert(task.key).second) continue;
@@ -242,7 +283,7 @@ class PlanSearch {
         unknown.push_back(task);
     }
     if (unknown.empty()) return;
-    const TunedKernels tuned = tune_(unknown);
+    const TunedKernels tuned = tune_(unknown, deadline);
     for (const auto& [key, record] : tuned.records.records()) best_.insert_or_assign(key, record);
     out_of_budget_.insert(tuned.out_of_budget.begin(), tuned.out_of_budget.end());
     result_.kernels.override_with(tuned.records);
@@ -336,6 +377,7 @@ class PlanSearch {
   std::set<RecordKey> out_of_budget_;  // of those, kernels without time for tuning
   std::vector<SiteKey> order_;         // of comparisons
   std::map<SiteKey, PlanComparison> comparisons_;
+  std::set<SiteKey> compared_;  // sites that need no more time
   PlanSearchResult result_;
 };
 

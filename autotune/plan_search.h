@@ -40,6 +40,13 @@ struct PlanComparison {
 // kernel's time.
 double launch_seconds(const sched::Target& target);
 
+// The kernels of today's plan get at most this part of the time until the deadline, where there are
+// choices: comparisons have the rest.
+inline constexpr double kTodaysShare = 0.5;
+// A comparison gets at most this part of the time that is left, and the last one a larger part:
+// what one has tuned too late counts for nothing, and the winner is measured once more.
+inline constexpr double kComparisonShare = 0.5, kLastComparisonShare = 0.8;
+
 struct PlanSearchOptions {
   double launch_seconds = 1e-6;
   const RecordStore* known = nullptr;  // kernels with an exact record here are not tuned
@@ -50,8 +57,7 @@ struct PlanSearchOptions {
   // sites that are not this process's stay. Null: the defaults.
   const sched::PlanSource* in_use = nullptr;
   const std::atomic<bool>* interrupted = nullptr;
-  // No comparison begins after the deadline, and one that it cut short is not counted. `tune` must
-  // end by it.
+  // No comparison begins after the deadline, and one that it cut short is not counted.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   // Called after each site, and again when a second pass chose otherwise.
   std::function<void(const PlanComparison&)> compared;
@@ -67,6 +73,8 @@ struct PlanSearchResult {
   double today_seconds = 0, best_seconds = 0;
   int today_launches = 0, best_launches = 0;
   bool out_of_time = false;  // the budget was spent before every choice was compared
+  size_t choices = 0;        // sites, of this process's part
+  size_t compared = 0;       // of them: those whose alternatives were, or give the same kernels
 };
 
 // Schedules the graphs by a plan.
@@ -77,8 +85,9 @@ struct TunedKernels {
   RecordStore records;
   std::set<RecordKey> out_of_budget;  // not measured: time was over
 };
-// Finds the best configs of kernels.
-using TuneKernels = std::function<TunedKernels(std::span<const TuningTask> tasks)>;
+// Finds the best configs of kernels, and ends by the deadline.
+using TuneKernels = std::function<TunedKernels(std::span<const TuningTask> tasks,
+                                               std::chrono::steady_clock::time_point deadline)>;
 
 // Measures kernels side by side, with the configs of their records (autotune/measure_again.h).
 using ConfirmKernels =

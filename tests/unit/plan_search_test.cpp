@@ -209,6 +209,7 @@ ir::Graph long_matmul() {
 class PlanSearchTest : public testing::Test {
  protected:
   using Seconds = std::function<double(const sched::Region&)>;
+  using Deadline = std::chrono::steady_clock::time_point;
 
   // `seconds` gives the seconds of a region; 0: it cannot be measured, -1: the budget did not reach
   // so far.
@@ -221,13 +222,16 @@ class PlanSearchTest : public testing::Test {
       graphs.push_back(backends::schedule(graph, target_, compile));
       return graphs;
     };
-    const TuneKernels tune = [&](std::span<const TuningTask> tasks) {
+    std::set<RecordKey> out_of_budget;  // of today's plan: they may be tuned again
+    const TuneKernels tune = [&](std::span<const TuningTask> tasks, Deadline deadline) {
+      deadlines_.push_back(deadline);
       TunedKernels tuned;
       for (const TuningTask& task : tasks) {
-        EXPECT_TRUE(tuned_.insert(task.key).second)
+        EXPECT_TRUE(tuned_.insert(task.key).second || out_of_budget.contains(task.key))
             << "tuned twice: " << task.candidate->region().name();
         const double time = seconds(task.candidate->region());
         if (time < 0) tuned.out_of_budget.insert(task.key);
+        if (time < 0) out_of_budget.insert(task.key);
         if (time <= 0) continue;
         Record record;
         record.key = task.key;
@@ -270,6 +274,7 @@ class PlanSearchTest : public testing::Test {
   PlanSearchOptions options_;
   Seconds confirmed_;  // when measured side by side; empty: the same times again
   std::set<RecordKey> tuned_;
+  std::vector<Deadline> deadlines_;  // of what was tuned
 };
 
 TEST_F(PlanSearchTest, TheFastestAlternativeIsRecordedAndUsed) {
@@ -374,7 +379,7 @@ TEST_F(PlanSearchTest, WhatTheBudgetLeftOutIsNoFailureAndDecidesNothing) {
   // The default itself was left out.
   const PlanSearchResult none = with_times(1e-6, -1.0);
   EXPECT_TRUE(none.out_of_time);
-  EXPECT_TRUE(none.comparisons.empty());
+  EXPECT_FALSE(find(none, "split_k"));
   EXPECT_EQ(none.today_seconds, 0);
 }
 
@@ -518,6 +523,54 @@ TEST_F(PlanSearchTest, ADeadlineEndsTheComparisons) {
   EXPECT_TRUE(tuned_.empty()) << "it was spent from the start";
   options_.deadline = deadline_after(1e300);
   EXPECT_FALSE(search([](const sched::Region&) { return 1e-6; }).out_of_time);
+}
+
+// Today's kernels leave time for the choices, and the first choice for the others.
+TEST_F(PlanSearchTest, APartOfTheBudgetIsForTheChoices) {
+  const Deadline begin = std::chrono::steady_clock::now();
+  options_.deadline = deadline_after(1000);
+  const PlanSearchResult result = search([](const sched::Region&) { return 1e-6; });
+  ASSERT_GE(deadlines_.size(), 3u);
+  const auto seconds = [&](Deadline end) {
+    return std::chrono::duration<double>(end - begin).count();
+  };
+  EXPECT_NEAR(seconds(deadlines_[0]), 1000 * kTodaysShare, 100);
+  EXPECT_NEAR(seconds(deadlines_[1]), 1000 * kComparisonShare, 100);
+  EXPECT_NEAR(seconds(deadlines_.back()), 1000 * kLastComparisonShare, 100);
+  EXPECT_GE(result.choices, 2u);
+  EXPECT_EQ(result.compared, result.choices);
+  deadlines_.clear();
+  tuned_.clear();
+  options_.deadline = Deadline::max();
+  search([](const sched::Region&) { return 1e-6; });
+  for (const Deadline deadline : deadlines_) EXPECT_EQ(deadline, Deadline::max());
+}
+
+// A kernel that all alternatives have is not what they are judged by.
+TEST_F(PlanSearchTest, ChoicesAreComparedWithoutATotal) {
+  int asked = 0;
+  const PlanSearchResult result = search([&](const sched::Region& region) {
+    const int64_t count = parts(region);
+    if (count == 8 && ++asked == 1) return -1.0;  // the first time
+    return count == 0 ? 2e-6 : count == 4 ? 10e-6 : 40e-6;
+  });
+  const PlanComparison* split = find(result, "split_k");
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->choice, 4);
+  EXPECT_EQ(result.today_seconds, 0);
+  const std::string table = tools::plan_table(result);
+  EXPECT_NE(table.find("before every kernel of today's plan was tuned"), std::string::npos);
+  EXPECT_NE(table.find("split_k"), std::string::npos) << table;
+}
+
+TEST_F(PlanSearchTest, TheTableCountsTheChoices) {
+  const PlanSearchResult none = search([&](const sched::Region& region) {
+    if (parts(region) == 2) options_.deadline = {};
+    return 1e-6;
+  });
+  const std::string table = tools::plan_table(none);
+  EXPECT_NE(table.find(str("0 of ", none.choices, " choices compared; today: ")), std::string::npos)
+      << table;
 }
 
 }  // namespace

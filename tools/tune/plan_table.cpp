@@ -46,10 +46,6 @@ std::string comparison_text(const autotune::PlanComparison& comparison) {
 }
 
 std::string plan_table(const autotune::PlanSearchResult& result) {
-  if (!result.is_part && result.today_seconds <= 0)
-    return result.out_of_time
-               ? "the budget was spent before every kernel of today's plan was tuned\n"
-               : "a kernel of today's plan could not be measured\n";
   std::string text;
   if (!result.comparisons.empty()) {
     std::vector<std::vector<std::string>> rows;
@@ -59,15 +55,19 @@ std::string plan_table(const autotune::PlanSearchResult& result) {
                       choice_text(comparison)});
     text = format_table({"choice", "where", "alternatives", "today", "chosen"}, rows);
   }
+  const std::string choices = counted(result.choices, "choice");
+  text += result.compared < result.choices ? str(result.compared, " of ", choices) : choices;
   const char* const cut =
       result.out_of_time ? "the budget was spent before all choices were compared\n" : "";
-  if (result.is_part)
-    return text +
-           str(counted(result.comparisons.size(), "choice"), " of this shard compared\n", cut);
+  if (result.is_part) return text + " of this shard compared\n" + cut;
+  text += " compared";
+  if (result.today_seconds <= 0)
+    return text + (result.out_of_time
+                       ? "\nthe budget was spent before every kernel of today's plan was tuned\n"
+                       : "\na kernel of today's plan could not be measured\n");
   char gain[32];
   std::snprintf(gain, sizeof gain, "%.2fx", result.today_seconds / result.best_seconds);
-  return text + str(counted(result.comparisons.size(), "choice"),
-                    "; today: ", counted(result.today_launches, "launch", "launches"), ", ",
+  return text + str("; today: ", counted(result.today_launches, "launch", "launches"), ", ",
                     format_seconds(result.today_seconds),
                     "; chosen: ", counted(result.best_launches, "launch", "launches"), ", ",
                     format_seconds(result.best_seconds), " (", gain, ")\n", cut);

@@ -234,11 +234,11 @@ class Sweep {
       compile.plan = &plan;
       return schedule_graphs(options_.graphs, target_, compile);
     };
-    const auto tune = [&](std::span<const autotune::TuningTask> tasks) {
+    const auto tune = [&](std::span<const autotune::TuningTask> tasks, Clock::time_point deadline) {
       PlainLines lines(std::cout, tasks.size());
       tune_.events = lines.events();
-      if (search.deadline != Clock::time_point::max()) {
-        const std::chrono::duration<double> left = search.deadline - Clock::now();
+      if (deadline != Clock::time_point::max()) {
+        const std::chrono::duration<double> left = deadline - Clock::now();
         tune_.budget_seconds = std::max(left.count(), 1e-3);
       }
       const TuneResult result = autotune::tune_tasks(tasks, target_, devices_, tune_);
@@ -295,11 +295,10 @@ class Sweep {
   void collect_batches(const std::vector<std::string>& labels,
                        const std::vector<autotune::Tunable>& all) {
     for (size_t i = 0; i < labels.size(); ++i) {
-      Batch& batch = batches_.emplace_back(Batch{labels[i], {}});
       if (i < graphs_.size())
         for (Batch& batch : batches_of(graphs_[i], labels[i])) batches_.push_back(std::move(batch));
       else
-        batch.launches[all[all.size() - (labels.size() - i)].key] = 1;
+        batches_.push_back({labels[i], {{all[all.size() - (labels.size() - i)].key, 1}}});
     }
   }
 
