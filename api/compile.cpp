@@ -34,10 +34,13 @@ void check_log_names() {
 }  // namespace
 
 autotune::TuningFiles load_tuning(const CompileOptions& options, sched::Api api) {
-  const auto log = [](const std::string& warning) { log_warning(LogChannel::tuning, warning); };
-  return autotune::open_tuning_files(
-      options.tuning, api, cache_folder(options),
-      options.warn ? options.warn : std::function<void(const std::string&)>(log));
+  return autotune::open_tuning_files(options.tuning, api, cache_folder(options),
+                                     tuning_warn(options));
+}
+
+std::function<void(const std::string&)> tuning_warn(const CompileOptions& options) {
+  if (options.warn) return options.warn;
+  return [](const std::string& warning) { log_warning(LogChannel::tuning, warning); };
 }
 
 CompiledGraph compile(const Graph& graph, std::string_view device_name,
@@ -55,6 +58,7 @@ CompiledGraph compile(const Graph& graph, std::string_view device_name,
   backends::KernelCache cache(cache_folder(options));
   inner.cache = &cache;
   exec::Executable executable = backends::compile(graph.impl().graph, device->target(), inner);
+  tuning.warn_of_illegal(tuning_warn(options));
   runtime::HostFunctions functions = host_functions(executable);
   return CompiledGraph(std::make_shared<const CompiledGraph::Impl>(
       CompiledGraph::Impl{std::make_shared<const runtime::Program>(device, std::move(executable),

@@ -35,6 +35,8 @@ std::filesystem::path cache_folder(const CompileOptions& options);
 // Loads the tuning files that the options and the environment name. Throws Error(bad_input) for a
 // path of the options that is not there.
 autotune::TuningFiles load_tuning(const CompileOptions& options, sched::Api api);
+// Gets the warnings about these files.
+std::function<void(const std::string&)> tuning_warn(const CompileOptions& options);
 
 // The functions that the executable calls. Throws Error(bad_input) for one that is not registered.
 runtime::HostFunctions host_functions(const exec::Executable& executable);

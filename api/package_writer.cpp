@@ -105,7 +105,9 @@ PackageReport write_package(const Graph& graph, const std::filesystem::path& fil
     compile.configs = &tuning;
     compile.plan = &tuning;
     compile.cache = &cache;
-    return backends::compile(inner, target, compile);
+    exec::Executable executable = backends::compile(inner, target, compile);
+    tuning.warn_of_illegal(tuning_warn(options.compile));
+    return executable;
   };
   parts.written = [&] { watch.at("write", 0, 1); };
   return write_parts(parts, file);

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <set>
 #include <system_error>
 
 #include "autotune/record_fields.h"
@@ -166,10 +167,28 @@ std::vector<fs::path> files_of(const fs::path& path,
 
 }  // namespace
 
+// Several threads add to it.
+class IllegalRecords {
+ public:
+  void add(const fs::path& file, const RecordKey& key) {
+    const std::lock_guard lock(mutex_);
+    files_[file].insert(key);
+  }
+  std::map<fs::path, std::set<RecordKey>> files() const {
+    const std::lock_guard lock(mutex_);
+    return files_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<fs::path, std::set<RecordKey>> files_;
+};
+
 TuningFiles open_tuning_files(const std::vector<fs::path>& paths, sched::Api api,
                               const fs::path& cache,
                               const std::function<void(const std::string&)>& warn) {
   TuningFiles result;
+  result.illegal_ = std::make_shared<IllegalRecords>();
   for (const fs::path& path : tuning_paths(paths, warn)) {
     auto& files = result.paths_.emplace_back();
     for (const fs::path& file : files_of(path, warn)) {
@@ -178,7 +197,7 @@ TuningFiles open_tuning_files(const std::vector<fs::path>& paths, sched::Api api
       if (!problem.empty()) warn(problem);
       if (!index) continue;
       for (const std::string& warning : index->warnings()) warn(warning);
-      files.push_back(std::move(index));
+      files.push_back({file, std::move(index)});
     }
   }
   return result;
@@ -203,7 +222,7 @@ RecordStore TuningFiles::records(const RecordKey& key, std::string_view family, 
   RecordStore store;
   for (const auto& files : paths_) {
     RecordStore one;
-    for (const IndexPtr& file : files) {
+    for (const auto& [path, file] : files) {
       if (file->kernel_template() != key.kernel_template) continue;
       const bool own = file->device() == key.device;
       ask(*file, [&](const RecordIndex& index) {
@@ -219,7 +238,7 @@ RecordStore TuningFiles::records(const RecordKey& key, std::string_view family, 
 size_t TuningFiles::size() const {
   size_t sum = 0;
   for (const auto& files : paths_)
-    for (const IndexPtr& file : files) sum += file->size();
+    for (const File& file : files) sum += file.index->size();
   return sum;
 }
 
@@ -228,17 +247,36 @@ sched::ConfigChoice TuningFiles::choose(const sched::Candidate& candidate) const
   const Query query = query_of(candidate);
   for (const bool all : {false, true}) {
     const RecordStore store = records(query.key, query.family, all);
+    if (all && store.records().contains(query.key)) note_illegal(query.key, candidate.space());
     if (const Found found = store.find(query); found.record)
       return {found.record->best, found.tier};
   }
   return sched::analytic_configs().choose(candidate);
 }
 
+void TuningFiles::warn_of_illegal(const std::function<void(const std::string&)>& warn) const {
+  for (const auto& [file, keys] : illegal_->files())
+    warn(str(file.string(), ": ", counted(keys.size(), "record"),
+             " not legal here, and not used; see tcc-tune why"));
+}
+
+void TuningFiles::note_illegal(const RecordKey& key, const sched::ConfigSpace& space) const {
+  for (const auto& files : paths_)
+    for (const auto& [path, file] : files) {
+      if (file->kernel_template() != key.kernel_template || file->device() != key.device) continue;
+      RecordStore own;
+      ask(*file, [&](const RecordIndex& index) { index.add_region(key.version, key.region, own); });
+      const auto found = own.records().find(key);
+      if (found != own.records().end() && !space.violation(found->second.best).empty())
+        illegal_->add(path, key);
+    }
+}
+
 int64_t TuningFiles::choose(const sched::PlanSite& site, const sched::Target& target) const {
   PlanStore store;
   for (const auto& files : paths_) {
     PlanStore one;
-    for (const IndexPtr& file : files)
+    for (const auto& [path, file] : files)
       if (file->kernel_template().empty() && file->device() == target.id())
         ask(*file, [&](const RecordIndex& index) { index.add_plans(site.key, one); });
     store.override_with(one);

@@ -20,8 +20,10 @@
 namespace tcc::autotune {
 
 class RecordIndex;
+class IllegalRecords;
 
-// Answers as the RecordStore and the PlanStore of all its files would.
+// Answers as the RecordStore and the PlanStore of all its files would. Records that are of kernels
+// that were asked for, with configs that are not legal, are counted.
 class TuningFiles : public sched::ConfigSource, public sched::PlanSource {
  public:
   sched::ConfigChoice choose(const sched::Candidate& candidate) const override;
@@ -31,14 +33,25 @@ class TuningFiles : public sched::ConfigSource, public sched::PlanSource {
   // its own of other devices. `all` false: its own on its device.
   RecordStore records(const RecordKey& key, std::string_view family, bool all = true) const;
 
+  // Warns of each file with records of kernels that choose() was asked about, whose configs are not
+  // legal for them.
+  void warn_of_illegal(const std::function<void(const std::string&)>& warn) const;
+
   size_t size() const;  // records and plans in all its files
 
  private:
   friend TuningFiles open_tuning_files(const std::vector<std::filesystem::path>&, sched::Api,
                                        const std::filesystem::path&,
                                        const std::function<void(const std::string&)>&);
+  void note_illegal(const RecordKey& key, const sched::ConfigSpace& space) const;
+
+  struct File {
+    std::filesystem::path path;
+    std::shared_ptr<const RecordIndex> index;
+  };
   // Each entry is of one path; precedence rises.
-  std::vector<std::vector<std::shared_ptr<const RecordIndex>>> paths_;
+  std::vector<std::vector<File>> paths_;
+  std::shared_ptr<IllegalRecords> illegal_;
 };
 
 // Opens the files that load_records() reads, in the same order of precedence, but only those of the

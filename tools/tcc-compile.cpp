@@ -182,9 +182,9 @@ class Compile {
 
   exec::Executable compile(const sched::Target& target) {
     backends::CompileOptions compile = compile_;
+    const auto warn = [](const std::string& warning) { log_warning(LogChannel::tuning, warning); };
     const autotune::TuningFiles tuning = autotune::open_tuning_files(
-        {options_.tuning.begin(), options_.tuning.end()}, target.api, default_cache_folder(),
-        [](const std::string& warning) { log_warning(LogChannel::tuning, warning); });
+        {options_.tuning.begin(), options_.tuning.end()}, target.api, default_cache_folder(), warn);
     backends::KernelCache cache;
     compile.configs = &tuning;
     compile.plan = &tuning;
@@ -198,7 +198,9 @@ class Compile {
         show("after stage " + std::string(stage));
       };
     show("compiling " + graph_.name + " for " + target.id());
-    return backends::compile(graph_, target, compile);
+    exec::Executable executable = backends::compile(graph_, target, compile);
+    tuning.warn_of_illegal(warn);
+    return executable;
   }
 
   void show(const std::string& text) {

@@ -255,9 +255,9 @@ class ProgramRun {
     backends::KernelCache cache(options_.no_cache ? std::filesystem::path()
                                                   : default_cache_folder());
     std::vector<std::filesystem::path> folders(options_.tuning.begin(), options_.tuning.end());
-    const autotune::TuningFiles tuning = autotune::open_tuning_files(
-        folders, device->target().api, default_cache_folder(),
-        [](const std::string& warning) { log_warning(LogChannel::tuning, warning); });
+    const auto warn = [](const std::string& warning) { log_warning(LogChannel::tuning, warning); };
+    const autotune::TuningFiles tuning =
+        autotune::open_tuning_files(folders, device->target().api, default_cache_folder(), warn);
     compile_.configs = &tuning;
     compile_.plan = &tuning;
     compile_.cache = &cache;
@@ -267,6 +267,7 @@ class ProgramRun {
     exec::Executable executable =
         backends::build_executable(scheduled_, device->target(), compile_);
     backends::add_variants(executable, graph_, device->target(), compile_);
+    tuning.warn_of_illegal(warn);
     compile_seconds_ = seconds_since(start);
     if (!options_.emit.empty()) write_sources(executable);
     start = std::chrono::steady_clock::now();

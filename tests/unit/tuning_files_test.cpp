@@ -97,6 +97,62 @@ TEST_F(TuningFilesTest, AnswerAsTheParsedFilesDo) {
   EXPECT_LT(known, all);
 }
 
+// A config that somebody edited is not used, and it is not passed over in silence.
+TEST_F(TuningFilesTest, WarnOfIllegalRecordsOnce) {
+  const Regions regions("transformer-encoder-layer", "cuda:sm_90a");
+  RecordStore store;
+  for (const sched::ScheduledRegion& region : regions.scheduled.regions) {
+    const sched::Candidate& candidate = region.candidate();
+    Record record;
+    record.key = key_of(candidate);
+    record.environment = environment_of(candidate.space(), regions.target);
+    record.tcc = tcc_version();
+    record.best = {{"block_k", 17}};
+    record.seconds = 1e-6;
+    store.add(record);
+  }
+  const size_t records = store.records().size(), files = save_records(store, tuned()).size();
+  ASSERT_GT(records, files);
+  for (int time = 0; time < 2; ++time) {
+    {
+      const TuningFiles open_files = open();
+      for (int again = 0; again < 2; ++again)
+        for (const sched::ScheduledRegion& region : regions.scheduled.regions)
+          EXPECT_EQ(open_files.choose(region.candidate()).config,
+                    region.candidate().default_config());
+      EXPECT_EQ(warnings_.size(), 0u);
+      open_files.warn_of_illegal([&](const auto& text) { warnings_.push_back(text); });
+    }
+    ASSERT_EQ(warnings_.size(), files);
+    size_t warned = 0;
+    for (const std::string& warning : warnings_) {
+      const std::string path = warning.substr(0, warning.find(": "));
+      EXPECT_TRUE(fs::exists(path)) << warning;
+      EXPECT_TRUE(warning.ends_with(" not legal here, and not used; see tcc-tune why")) << warning;
+      warned += std::stoul(warning.substr(path.size() + 2));
+    }
+    EXPECT_EQ(warned, records);
+  }
+  // A legal record elsewhere takes their place, and there is nothing to say.
+  RecordStore right;
+  for (const sched::ScheduledRegion& region : regions.scheduled.regions) {
+    Record record = store.records().at(key_of(region.candidate()));
+    record.best = region.candidate().default_config();
+    right.add(record);
+  }
+  save_records(right, folder_ / "newer");
+  warnings_.clear();
+  {
+    const TuningFiles both =
+        open_tuning_files({tuned(), folder_ / "newer"}, sched::Api::cuda, cache(),
+                          [&](const std::string& text) { warnings_.push_back(text); });
+    for (const sched::ScheduledRegion& region : regions.scheduled.regions)
+      EXPECT_EQ(both.choose(region.candidate()).tier, sched::Tier::exact);
+    both.warn_of_illegal([&](const auto& text) { warnings_.push_back(text); });
+  }
+  EXPECT_TRUE(warnings_.empty());
+}
+
 TEST_F(TuningFilesTest, ReadTheOtherApisFilesOnlyWhenAsked) {
   Record other = record("2", 64);
   other.key.device = "vulkan:llvmpipe:sg8";
