@@ -32,11 +32,18 @@ struct Bracket {
   char close() const { return open == '[' ? ']' : '}'; }
 };
 
-// The brackets of flow lists and maps that are open before `end`: those in quotes, in comments and
-// inside words are none.
-std::vector<Bracket> open_brackets(const std::vector<std::string_view>& lines, Place end) {
-  std::vector<Bracket> open;
-  char quote = 0;
+struct Open {
+  // Of flow lists and maps: those in quotes, in comments and inside words are none.
+  std::vector<Bracket> brackets;
+  char quote = 0;  // 0: none
+  Place quoted;    // where the quote is
+};
+
+// What is open before `end`.
+Open open_before(const std::vector<std::string_view>& lines, Place end) {
+  Open result;
+  std::vector<Bracket>& open = result.brackets;
+  char& quote = result.quote;
   for (size_t i = 0; i < lines.size() && i <= end.line; ++i) {
     const std::string_view line = lines[i];
     char before = ' ', meaning = ':';  // the last character, and the last that is no space
@@ -51,13 +58,16 @@ std::vector<Bracket> open_brackets(const std::vector<std::string_view>& lines, P
       }
       if (c == '#' && (before == ' ' || before == '\t')) break;
       const bool begins = std::string_view(":,-?[{").find(meaning) != std::string_view::npos;
-      if (begins && (c == '"' || c == '\'')) quote = c;
+      if (begins && (c == '"' || c == '\'')) {
+        quote = c;
+        result.quoted = {i, k};
+      }
       if (begins && (c == '[' || c == '{')) open.push_back({c, {i, k}});
       if (!open.empty() && (c == ']' || c == '}')) open.pop_back();
       if (c != ' ' && c != '\t') meaning = c;
     }
   }
-  return open;
+  return result;
 }
 
 // Returns the line without surrounding spaces and without a comment at its end.
@@ -80,7 +90,7 @@ class Explanation {
  public:
   Explanation(std::string_view text, Place place) : lines_(lines_of(text)), place_(place) {
     place_.line = std::min(place_.line, lines_.size() - 1);
-    brackets_ = open_brackets(lines_, place_);
+    brackets_ = open_before(lines_, place_).brackets;
   }
 
   std::string of(const std::string& message) const {
@@ -91,6 +101,7 @@ class Explanation {
       return at({place_.line, tab}, "a tab in the indentation: use spaces");
     if (says("map flow not found") || says("sequence flow not found")) return unclosed();
     if (says("illegal flow end")) return wrong_close();
+    if (says("EOF in scalar")) return unclosed_quote();
     const std::string_view line = trimmed(lines_[place_.line]);
     if (says("end of map not found") && line.find_first_of(":-") == std::string_view::npos)
       return at(place_, str("'", line, "' is a key without ':' behind it"));
@@ -130,6 +141,13 @@ class Explanation {
                             last.open, "' of column ", last.place.column + 1, " is open"));
     return at(last.place, str("this '", last.open, "' has no '", last.close(),
                               "', or a ',' is missing behind it"));
+  }
+
+  std::string unclosed_quote() const {
+    const Open open = open_before(lines_, {lines_.size() - 1, lines_.back().size()});
+    if (!open.quote) return at(place_, "the file ends inside of a quoted text");
+    return at(open.quoted, str("this ", open.quote, " has no ", open.quote,
+                               " behind it: the file ends inside of the text"));
   }
 
   std::string wrong_close() const {
