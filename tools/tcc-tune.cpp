@@ -1,5 +1,10 @@
 // tcc-tune: measures configs of graphs' kernels on a device and records the best; and what one does
 // with such records.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "ir/suggest.h"
 #include "support/error.h"
 #include "tools/help.h"
 #include "tools/program.h"
@@ -8,6 +13,20 @@
 #include "tools/tune/sweep_command.h"
 
 namespace tcc::tools {
+
+namespace {
+
+// A subcommand that is spelled otherwise is taken for a graph.
+void check_no_command(const std::vector<std::string>& graphs,
+                      const std::vector<Command>& commands) {
+  if (graphs.empty() || std::filesystem::exists(graphs[0])) return;
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.push_back(command.app->get_name());
+  if (const std::string meant = ir::closest_name(graphs[0], names); !meant.empty())
+    tcc::fail_input(graphs[0], ": no such graph file; did you mean the subcommand '", meant, "'?");
+}
+
+}  // namespace
 
 int tune_main(int argc, char** argv) {
   CLI::App app("Finds the best configs of graphs' kernels on a device, and keeps the records.",
@@ -34,6 +53,7 @@ int tune_main(int argc, char** argv) {
           tcc::fail_input(options.graphs.graphs[0], ": stands before ", command.app->get_name());
         return command.main();
       }
+    check_no_command(options.graphs.graphs, commands);
     return sweep_main(options, given_options(app));
   });
 }

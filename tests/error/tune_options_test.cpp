@@ -46,6 +46,11 @@ INSTANTIATE_TEST_SUITE_P(
     All, TuneOptionsTest,
     ::testing::Values(
         Case{"", "2 a GRAPH or --kernel is required; see --help", ""},
+        Case{"wy " + kGraph, "2 wy: no such graph file; did you mean the subcommand 'why'?", ""},
+        Case{kGraph + " --dim B=1..4,8",
+             "2 --dim B=1..4,8: sizes are numbers or a range, as in B=1,8,32 and B=1..2048", ""},
+        Case{kGraph + " --dim B=1..many",
+             "2 --dim B=1..many: sizes are numbers or a range, as in B=1,8,32 and B=1..2048", ""},
         Case{"verify", "2 a GRAPH or --kernel is required; see --help", ""},
         Case{kGraph + " verify", "2 " + kGraph + ": stands before verify", ""},
         Case{kGraph + " --serach random", "2 unknown option --serach; did you mean '--search'?",

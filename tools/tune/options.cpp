@@ -109,7 +109,12 @@ DimLists::DimLists(const std::vector<std::string>& texts) {
     const std::string name = text.substr(0, equal),
                       values = text.substr(std::min(equal + 1, text.size()));
     if (used_.contains(name)) fail_input("--dim ", text, ": given twice");
-    if (values == "free" || values.find("..") != values.npos) {
+    const std::string forms =
+        str("sizes are numbers or a range, as in ", name, "=1,8,32 and ", name, "=1..2048");
+    const bool is_range = values.find("..") != values.npos;
+    if (is_range && values.find_first_not_of("0123456789.:") != values.npos)
+      fail_input("--dim ", text, ": ", forms);
+    if (values == "free" || is_range) {
       open_[name] = ir::parse_dim(text, "--dim " + text).range;
       used_[name] = false;
       continue;
@@ -117,9 +122,8 @@ DimLists::DimLists(const std::vector<std::string>& texts) {
     std::vector<Dims> grown;
     for (size_t begin = 0, end; begin <= values.size(); begin = end + 1) {
       end = std::min(values.find(',', begin), values.size());
-      const Dims one = parse_numbers(
-          {name + "=" + values.substr(begin, end - begin)}, "--dim",
-          str("sizes are numbers or a range, as in ", name, "=1,8,32 and ", name, "=1..2048"));
+      const Dims one =
+          parse_numbers({name + "=" + values.substr(begin, end - begin)}, "--dim", forms);
       for (Dims dims : all_) {
         dims.insert(*one.begin());
         grown.push_back(std::move(dims));
