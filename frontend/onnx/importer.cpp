@@ -367,6 +367,7 @@ void Importer::import_nodes(const Nodes& nodes, Scope& scope, const std::string&
     const pb::NodeProto& node = nodes[k];
     spend(cost_of(node));
     const std::string place = prefix + place_of(node, k);
+    last_place_ = place;
     const ir::Location location{std::make_shared<const std::string>(file_ + ": " + place), 0,
                                 ir::layer_named(layer_prefix + layer_of(node))};
     for (const std::string& input : node.input())

@@ -43,6 +43,8 @@ class Importer {
   std::vector<std::string> free_dims() const;
   // Whether nodes were still to be read, so that more dims and inputs may help.
   bool was_incomplete() const { return incomplete_; }
+  // Returns the place of the node that was read last, "" before the first one.
+  const std::string& last_place() const { return last_place_; }
   // Inputs whose data was asked for, and is not at hand.
   const std::vector<std::string>& missing_inputs() const { return missing_inputs_; }
 
@@ -117,6 +119,7 @@ class Importer {
   bool warned_ = false;  // of an opset that is newer than the rules
   int64_t nodes_ = 0;
   int depth_ = 0;
+  std::string last_place_;
   std::vector<std::string> missing_inputs_;
 };
 

@@ -88,12 +88,19 @@ struct Attempt {
   Dims dims;
   std::vector<std::string> inputs;
   std::string error;  // none: the model was read
+  std::string place;  // of that error
+
+  bool is_read() const { return error.empty(); }
+  // Whether it got beyond the node at which `failed` ended, or found inputs that this node needs.
+  bool helps(const Importer& failed) const {
+    return is_read() || !inputs.empty() || place != failed.last_place();
+  }
 };
 
 Attempt attempt(const pb::ModelProto& model, const std::filesystem::path& path,
                 const GraphFileOptions& options, const Dims& dims) {
   constexpr int kMostInputs = 8;
-  Attempt result{dims, {}, {}};
+  Attempt result{dims, {}, {}, {}};
   GraphFileOptions assumed = options;
   for (const auto& [name, extent] : dims) assumed.dims[name] = extent;
   Assumed inputs(model, options.inputs, dims);
@@ -104,7 +111,10 @@ Attempt attempt(const pb::ModelProto& model, const std::filesystem::path& path,
       importer.run();
       result.error.clear();
       return result;
-    } catch (const Error& error) { result.error = error.what(); }
+    } catch (const Error& error) {
+      result.error = error.what();
+      result.place = importer.last_place();
+    }
     bool more = false;
     for (const std::string& name : importer.missing_inputs()) {
       if (std::ranges::find(result.inputs, name) == result.inputs.end())
@@ -119,8 +129,7 @@ Attempt attempt(const pb::ModelProto& model, const std::filesystem::path& path,
 }  // namespace
 
 std::string what_is_needed(const pb::ModelProto& model, const std::filesystem::path& path,
-                           const GraphFileOptions& options, const Importer& failed,
-                           const std::string& error) {
+                           const GraphFileOptions& options, const Importer& failed) {
   const std::vector<std::string> free = failed.free_dims();
   if (free.empty() && failed.missing_inputs().empty()) return "";
   // Sizes that exist in many kinds of models: images, texts, sounds.
@@ -129,13 +138,12 @@ std::string what_is_needed(const pb::ModelProto& model, const std::filesystem::p
     Dims dims;
     for (size_t k = 0; k < free.size(); ++k) dims[free[k]] = is_batch(free[k], k == 0) ? 1 : size;
     Attempt found = attempt(model, path, options, dims);
-    const bool is_read = found.error.empty();
-    if (!best || is_read) best = std::move(found);
-    if (is_read || free.empty()) break;
+    if (found.helps(failed) && (!best || found.is_read())) best = std::move(found);
+    if ((best && best->is_read()) || free.empty()) break;
   }
-  // The same complaint whatever the dims are: they are not what is missing.
-  if (best->inputs.empty() && best->error == error) return "";
-  std::string text = best->error.empty() ? "; it can be read with:" : "; it needs, at least:";
+  // The same node fails whatever the dims are: they are not what is missing.
+  if (!best) return "";
+  std::string text = best->is_read() ? "; it can be read with:" : "; it needs, at least:";
   text += " tcc-run " + path.string();
   for (const std::string& name : free) text += str(" --dim ", name, "=", best->dims.at(name));
   const Assumed inputs(model, options.inputs, best->dims);

@@ -46,7 +46,7 @@ ir::Graph parse_onnx_graph(std::string_view bytes, const std::filesystem::path& 
     if (error.kind() == ErrorKind::internal) throw;
     std::string message = error.what();
     if (error.kind() == ErrorKind::bad_input && importer.was_incomplete())
-      message += onnx::what_is_needed(model, path, options, importer, message);
+      message += onnx::what_is_needed(model, path, options, importer);
     throw Error(error.kind(), one_line(message));
   }
 }

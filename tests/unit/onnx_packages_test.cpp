@@ -218,3 +218,16 @@ TEST(OnnxNeeds, AreNotBlamedForOtherErrors) {
 
 }  // namespace
 }  // namespace tcc::testing
+
+// A product of shapes that do not fit has an error whatever its rows are.
+TEST(OnnxNeeds, AreNotProposedWhereDimsCannotHelp) {
+  OnnxModel model;
+  model.input("x", {{"N", 8}}).constant("w", float_tensor({9, 5}, 0));
+  model.node("MatMul", {"x", "w"}, {"y"}).output("y");
+  try {
+    model.import();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(std::string_view(error.what()).ends_with("differ: 8 and 9")) << error.what();
+  }
+}
