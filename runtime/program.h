@@ -166,7 +166,7 @@ class Context {
   // How often each step of the program at hand runs at these sizes: launches in a row several
   // times, those of other sizes never.
   std::vector<int> step_counts();
-  // What one launch of each step must do and move at least at these sizes; zeros for steps that do
+  // The least that one launch of each step does and moves at these sizes; zeros for steps that do
   // not run and that are no launches.
   struct Work {
     double flops = 0, bytes = 0;

@@ -185,8 +185,8 @@ inline void check_recurrent(Devices kind, const std::string& name, const Recurre
                            << ir::print_graph(graph);
     }
   }
-  // Of `recurrent_grid`: some cells have a second product that needs the first one's result. And
-  // some weights are too many.
+  // `recurrent_grid` refuses cells whose second product needs the first one's result, and weights
+  // that are too many.
   EXPECT_GE(taken, static_cast<int>(count)) << name;
 }
 

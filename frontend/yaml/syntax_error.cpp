@@ -33,13 +33,13 @@ struct Bracket {
 };
 
 struct Open {
-  // Of flow lists and maps: those in quotes, in comments and inside words are none.
+  // Flow lists and maps that are open; brackets in quotes, in comments and inside words open none.
   std::vector<Bracket> brackets;
   char quote = 0;  // 0: none
   Place quoted;    // where the quote is
 };
 
-// What is open before `end`.
+// Returns what is open before `end`.
 Open open_before(const std::vector<std::string_view>& lines, Place end) {
   Open result;
   std::vector<Bracket>& open = result.brackets;

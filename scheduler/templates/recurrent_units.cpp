@@ -360,7 +360,7 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
     // Static, in the source, where targets have no other.
     if (target().declared_shared_bytes > 0) kernel.shared_bytes = s.shared_bytes();
     const SymInt launches = waits ? SymInt(1) : sizes.steps * plan.products() + (is_begun ? 1 : 0);
-    // Of one launch, the mean.
+    // The mean of the launches.
     const SymInt count = ir::max(launches, 1);
     kernel.flops = {2 * number(sizes.directions * sizes.gates * sizes.hidden),
                     ir::floordiv(sizes.steps * sizes.batch * sizes.hidden, count)};

@@ -414,7 +414,7 @@ class SortLowering {
   Variable keys_, places_;  // the workgroup's, in shared memory
   SymInt item_;
   bool unroll_;
-  // Of several steps: the workspaces that are read and written, and the first argument's slot.
+  // Several steps have workspaces that are read and written; the last is the first argument's slot.
   int from_ = -1, to_ = -1, first_slot_ = 0;
   std::vector<int> buffers_;
   Block* body_ = nullptr;

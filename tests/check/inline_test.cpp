@@ -98,7 +98,7 @@ TEST(Inline, PaddingIsSelected) {
             "select(((0 <= [a-1]) && ([a-1] < 4)), load(b0, max(0, min(3, a-1))), 7)");
 }
 
-// What stands in two operands is one expression.
+// Two operands that are one value are one expression.
 TEST(Inline, AValueIsInlinedOnce) {
   const ir::Graph graph = ir::parse_graph(R"(graph @g {
     %x: f32[4] = input

@@ -140,7 +140,7 @@ TEST_P(Sorting, HoldsForOpenRowsThatNoWorkgroupSorts) {
     const int64_t dim = inner ? 1 : 0;
     graph.outputs = k == 0 ? b.ops("sort", {x}, {{"dim", dim}, {"descending", !inner}})
                            : b.ops("topk", {x}, {{"dim", dim}, {"k", k}, {"largest", inner}});
-    // What is made of one result alone is sorted apart.
+    // A graph of one result alone is sorted apart.
     if (dtype == DType::f16) graph.outputs.pop_back();
     for (const ir::Value* output : graph.outputs) graph.output_names.push_back(output->name);
     graph.dims = {{"S", 5000}};

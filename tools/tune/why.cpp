@@ -36,8 +36,8 @@ struct Answer {
   autotune::Explanation explanation;
   std::string sequence = {};  // what the config becomes where that is not one kernel alone
   std::vector<std::string> passed = {};  // templates that refused the region, and why
-  // Of a kernel that is measured at sizes of open dims: these, "B=4", and the kernel that the
-  // program has there; "": this one.
+  // The sizes of open dims that a kernel is measured at, "B=4", and the kernel that the program has
+  // there; "": this one.
   std::string sizes = {}, other = {};
 };
 
