@@ -216,9 +216,6 @@ TEST(OnnxNeeds, AreNotBlamedForOtherErrors) {
   }
 }
 
-}  // namespace
-}  // namespace tcc::testing
-
 // A product of shapes that do not fit has an error whatever its rows are.
 TEST(OnnxNeeds, AreNotProposedWhereDimsCannotHelp) {
   OnnxModel model;
@@ -231,3 +228,6 @@ TEST(OnnxNeeds, AreNotProposedWhereDimsCannotHelp) {
     EXPECT_TRUE(std::string_view(error.what()).ends_with("differ: 8 and 9")) << error.what();
   }
 }
+
+}  // namespace
+}  // namespace tcc::testing
