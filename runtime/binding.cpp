@@ -121,20 +121,20 @@ void Binding::add_slot(uint64_t& address, const exec::Address& at) {
   slots_.push_back({&address, place_of(at)});
 }
 
-// How many bound steps a step that runs is, a call of the host apart. A launch without workgroups
-// is none.
+// How many bound steps a step that runs is at most, a call of the host apart.
 int64_t Binding::times_of(const exec::Step& step) const {
   const auto* launch = std::get_if<exec::KernelLaunch>(&step);
-  if (!launch) return 1;
-  return is_empty(memory_.sizes.of(launch->grid)) ? 0 : memory_.sizes.of(launch->times);
+  return launch ? memory_.sizes.of(launch->times) : 1;
 }
 
-// All but the addresses, which get slots. `steps_` has the room.
+// All but the addresses, which get slots. `steps_` has the room. A launch without workgroups is no
+// step.
 void Binding::add_launches(const exec::KernelLaunch& launch) {
   const exec::Sizes& sizes = memory_.sizes;
   BoundLaunch bound;
-  bound.kernel = &program_.kernel(launch.kernel);
   bound.grid = sizes.of(launch.grid);
+  if (is_empty(bound.grid)) return;
+  bound.kernel = &program_.kernel(launch.kernel);
   for (const exec::TensorMap& map : launch.maps) bound.maps.push_back(sizes.of(map));
   for (const exec::Argument& argument : launch.arguments) {
     const auto* scalar = std::get_if<exec::Scalar>(&argument);

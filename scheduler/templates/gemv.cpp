@@ -80,7 +80,8 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   const bool open_m = !plan->m.size().is_const(), open_n = !plan->n.size().is_const();
   if (!plan->k.size().is_const() || !plan->batch.size().is_const() || (open_m && open_n))
     return Refusal{"more than the few rows come at run time"};
-  if ((open_m ? most(plan->m) : open_n ? most(plan->n) : 0) > kernels::gemv::kMostRows)
+  const FlatAxes* const open = open_m ? &plan->m : open_n ? &plan->n : nullptr;
+  if (open && most(*open) > kernels::gemv::kMostRows)
     return Refusal{"more rows may come at run time than a thread sums"};
   const int64_t m = most(plan->m), n = most(plan->n), k = plan->k.fixed_size();
   const int64_t rows = std::min(m, n), elements = std::max(m, n) * k;
@@ -92,10 +93,10 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   if (!has_device_source(target, "gemv")) return lacks_source(target, "gemv");
   Gemv gemv;
   gemv.swapped = n < m;
-  if (open_m || open_n) {
-    if (gemv.swapped ? open_m : open_n) return Refusal{"the many columns come at run time"};
-    if ((open_m ? plan->m : plan->n).size().range().lo < 1)
-      return Refusal{"there may be no rows at run time"};
+  if (open) {
+    if (open != (gemv.swapped ? &plan->n : &plan->m))
+      return Refusal{"the many columns come at run time"};
+    if (open->size().range().lo < 1) return Refusal{"there may be no rows at run time"};
     if (!plan->rows.empty()) return Refusal{"reduced rows come at run time"};
   }
   ContractionPlan::Operand& small = gemv.swapped ? plan->b : plan->a;

@@ -6,27 +6,18 @@
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "support/error.h"
+#include "tests/whole_region.h"
 
 namespace tcc::sched {
 namespace {
 
-// The whole graph as one region, whose buffers are dense.
-Region region_of(const ir::Graph& graph) {
-  Region region;
-  for (const auto& node : graph.nodes()) region.nodes.push_back(node.get());
-  region.inputs.assign(graph.inputs.begin(), graph.inputs.end());
-  region.outputs.assign(graph.outputs.begin(), graph.outputs.end());
-  for (const auto* values : {&region.inputs, &region.outputs})
-    for (const ir::Value* value : *values)
-      region.layouts[value] = Layout::row_major(value->shape());
-  return region;
-}
+using test::whole_region;
 
 // The first output's element at (a, b, ...).
 std::string element(std::string_view text, bool strict_rounding = false) {
   const ir::Graph graph = ir::parse_graph(text);
   ir::verify(graph);
-  Region region = region_of(graph);
+  Region region = whole_region(graph);
   region.strict_rounding = strict_rounding;
   const ir::Value* output = graph.outputs.front();
   std::vector<SymInt> index;
@@ -106,7 +97,7 @@ TEST(Inline, AValueIsInlinedOnce) {
     %s = mul(%e, %e)
     return %s
   })");
-  const Region region = region_of(graph);
+  const Region region = whole_region(graph);
   Inliner inliner(region);
   const SymInt a = SymInt::axis("a", 4);
   const Expr product = inliner.value_at(graph.outputs.front(), {{a}});
@@ -121,7 +112,7 @@ TEST(Inline, BoundValuesComeFromTheirBinding) {
     %d = div(%x, %s)
     return %d
   })");
-  const Region region = region_of(graph);
+  const Region region = whole_region(graph);
   const ir::Value* sum = graph.nodes().front()->outputs.front();
   const SymInt a = SymInt::axis("a", 4), b = SymInt::axis("b", 8);
   const std::vector<SymInt> index = {a, b};

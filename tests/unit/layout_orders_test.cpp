@@ -7,11 +7,13 @@
 #include "ir/sizes.h"
 #include "scheduler/dim_map.h"
 #include "scheduler/layout.h"
+#include "tests/whole_region.h"
 
 namespace tcc::sched {
 namespace {
 
 using ir::Value;
+using test::whole_region;
 
 ir::Graph graph_of(const std::string& text) {
   return parse_yaml_graph("tcc: 1\nname: g\n" + text, "g.yaml", ".");
@@ -81,20 +83,10 @@ TEST_P(LayoutOrders, AResidualThroughAPermutationJoinsTheProduct) {
 
 INSTANTIATE_TEST_SUITE_P(Batches, LayoutOrders, ::testing::Values("1", "8"));
 
-Region region_of(const ir::Graph& graph) {
-  Region region;
-  for (const auto& node : graph.nodes()) region.nodes.push_back(node.get());
-  region.inputs.assign(graph.inputs.begin(), graph.inputs.end());
-  region.outputs.assign(graph.outputs.begin(), graph.outputs.end());
-  for (const auto* values : {&region.inputs, &region.outputs})
-    for (const Value* value : *values) region.layouts[value] = Layout::row_major(value->shape());
-  return region;
-}
-
 std::optional<DimMap> map_of(const std::string& shape, const std::string& node) {
   const ir::Graph graph = graph_of("inputs: {x: {dtype: f32, shape: [" + shape +
                                    "]}}\nnodes: [{out: y, " + node + "}]\noutputs: [y]\n");
-  const Region region = region_of(graph);
+  const Region region = whole_region(graph);
   return map_dims(region, graph.outputs[0], graph.inputs[0]);
 }
 
@@ -116,7 +108,7 @@ TEST(DimMapTest, LayoutsFollowInBothDirections) {
       "inputs: {x: {dtype: f32, shape: [2, 3, 4, 5]}}\n"
       "nodes: [{out: p, op: permute, in: [x], dims: [0, 2, 3, 1]}, {out: y, op: relu, in: [p]}]\n"
       "outputs: [y]\n");
-  const Region region = region_of(graph);
+  const Region region = whole_region(graph);
   const Value *x = graph.inputs[0], *y = graph.outputs[0];
   const Layout rows = Layout::row_major(y->shape());
   EXPECT_EQ(layout_of_operand(region, x, y, rows), channels_last(x->shape()));

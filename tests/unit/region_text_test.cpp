@@ -11,6 +11,7 @@
 #include "scheduler/family.h"
 #include "scheduler/plan.h"
 #include "support/error.h"
+#include "tests/whole_region.h"
 
 namespace tcc::sched {
 namespace {
@@ -34,12 +35,7 @@ struct Made {
     return graph.add_constant("", {dtype, {}}, ir::make_splat(dtype, {}, value));
   }
   Region region(std::vector<const Value*> inputs, std::vector<const Value*> outputs) const {
-    Region region;
-    for (const auto& node : graph.nodes()) region.nodes.push_back(node.get());
-    region.inputs = std::move(inputs);
-    region.outputs = std::move(outputs);
-    for (const auto* values : {&region.inputs, &region.outputs})
-      for (const Value* value : *values) region.layouts[value] = Layout::row_major(value->shape());
+    Region region = test::whole_region(graph, std::move(inputs), std::move(outputs));
     for (const Node* node : region.nodes)
       if (node->op->kind == ir::OpKind::reduce && !region.anchor) region.anchor = node;
     return region;
