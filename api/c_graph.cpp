@@ -33,6 +33,22 @@ MemoryOptions options_of(const tcc_graph_options* given_options) {
                       &given(nexts[i], "a name in state_outputs"))
              .second)
       fail_input("'", states[i], "' is twice in state_inputs");
+  const auto inputs = span_of(theirs.input_names, theirs.num_inputs, "input_names");
+  const auto dtypes = span_of(theirs.input_dtypes, theirs.num_inputs, "input_dtypes");
+  const auto shapes = span_of(theirs.input_shapes, theirs.num_inputs, "input_shapes");
+  const auto ranks = span_of(theirs.input_ranks, theirs.num_inputs, "input_ranks");
+  const auto tensors = span_of(theirs.input_data, theirs.num_inputs, "input_data");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string name = &given(inputs[i], "a name in input_names");
+    const auto shape = span_of(shapes[i], ranks[i], "a shape in input_shapes");
+    HostTensor tensor(&given(dtypes[i], "a dtype in input_dtypes"), {shape.begin(), shape.end()});
+    if (!tensor.bytes.empty()) {
+      if (!tensors[i]) fail_input("the data of '", name, "' in input_data is NULL");
+      std::memcpy(tensor.bytes.data(), tensors[i], tensor.bytes.size());
+    }
+    if (!options.inputs.emplace(name, std::move(tensor)).second)
+      fail_input("'", name, "' is twice in input_names");
+  }
   if (theirs.folder) options.folder = theirs.folder;
   if (theirs.read)
     options.read = [read = theirs.read, user = theirs.user](
@@ -95,7 +111,8 @@ tcc_status tcc_graph_load_with(const char* path, const tcc_graph_options* option
     const tcc::MemoryOptions how = options_of(options);
     if (!how.files.empty() || how.read || !how.folder.empty())
       tcc::fail_input("files, read and folder are for graphs from memory");
-    *graph = new tcc_graph(tcc::Graph::load(&given(path, "path"), how.dims, how.states));
+    *graph =
+        new tcc_graph(tcc::Graph::load(&given(path, "path"), how.dims, how.states, how.inputs));
   });
 }
 

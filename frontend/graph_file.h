@@ -54,6 +54,8 @@ struct GraphFileOptions {
   // Called with warnings about a file that is read all the same; the default logs them.
   std::function<void(const std::string&)> warn = warn_through_log;
 };
+  // Errors propose options of the command line; false: the members of the API's options.
+  bool is_tool = true;
 
 // Loads a graph file by its extension: .yaml or .yml, .onnx. Throws Error(bad_input) "FILE:LINE:
 // ..." for every mistake in the file. Weights are read or drawn on first use, so errors in weight

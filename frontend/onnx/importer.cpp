@@ -249,7 +249,7 @@ ir::Type Importer::input_type(const pb::ValueInfoProto& input) {
   if (!tensor.has_shape()) {
     if (!given) {
       missing_inputs_.push_back(input.name());
-      fail_input(where, ": its shape is not given, nor is its data (--input)");
+      fail_input(where, ": its shape is not given, nor is its data (", input_option(), ")");
     }
     type.shape.assign(given->shape.begin(), given->shape.end());
     return type;
@@ -310,10 +310,11 @@ std::string Importer::why_unknown(const Value* value) const {
   for (const Value* input : ir::KnownValues::inputs_of(value))
     names += (names.empty() ? "" : ", ") + quoted_name(input->name);
   if (!names.empty())
-    return str("it depends on the data of input ", names, " (--input NAME=FILE.npy gives it)");
+    return str("it depends on the data of input ", names, " (", input_option(),
+               options_.is_tool ? " NAME=FILE.npy" : "", " gives it)");
   for (const std::string& name : free_dims()) names += (names.empty() ? "" : ", ") + name;
-  return str("it depends on dims that are not bound, in a way that is not followed (--dim binds ",
-             names.empty() ? "them" : names, ")");
+  return str("it depends on dims that are not bound, in a way that is not followed (", dim_option(),
+             options_.is_tool ? " binds " : " bind ", names.empty() ? "them" : names, ")");
 }
 
 std::string Importer::need(const Value* value) {

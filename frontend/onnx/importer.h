@@ -63,6 +63,9 @@ class Importer {
   }
   // Returns that text as a reason to fail.
   std::string need(const Value* value);
+  // Return the names of the options that bind dims and that give inputs, for messages.
+  std::string_view dim_option() const { return options_.is_tool ? "--dim" : "dims"; }
+  std::string_view input_option() const { return options_.is_tool ? "--input" : "inputs"; }
   Results import_subgraph(const pb::GraphProto& graph, const Scope& outer,
                           std::span<const Operand> arguments);
 

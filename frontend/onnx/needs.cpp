@@ -126,6 +126,28 @@ Attempt attempt(const pb::ModelProto& model, const std::filesystem::path& path,
   return result;
 }
 
+// " tcc-run m.onnx --dim batch=1 --input k=NUMBER".
+std::string command(const pb::ModelProto& model, const std::filesystem::path& path,
+                    const GraphFileOptions& options, const std::vector<std::string>& free,
+                    const Attempt& found) {
+  std::string text = " tcc-run " + path.string();
+  for (const std::string& name : free) text += str(" --dim ", name, "=", found.dims.at(name));
+  const Assumed inputs(model, options.inputs, found.dims);
+  for (const std::string& name : found.inputs) text += inputs.option(name);
+  return text;
+}
+
+// " dims batch=1, time=128; inputs 'k'".
+std::string members(const std::vector<std::string>& free, const Attempt& found) {
+  std::string text;
+  for (const std::string& name : free)
+    text += str(text.empty() ? " dims " : ", ", name, "=", found.dims.at(name));
+  if (!found.inputs.empty()) text += text.empty() ? " inputs " : "; inputs ";
+  for (size_t k = 0; k < found.inputs.size(); ++k)
+    text += (k ? ", " : "") + quoted_name(found.inputs[k]);
+  return text;
+}
+
 }  // namespace
 
 std::string what_is_needed(const pb::ModelProto& model, const std::filesystem::path& path,
@@ -144,11 +166,8 @@ std::string what_is_needed(const pb::ModelProto& model, const std::filesystem::p
   // The same node fails whatever the dims are: they are not what is missing.
   if (!best) return "";
   std::string text = best->is_read() ? "; it can be read with:" : "; it needs, at least:";
-  text += " tcc-run " + path.string();
-  for (const std::string& name : free) text += str(" --dim ", name, "=", best->dims.at(name));
-  const Assumed inputs(model, options.inputs, best->dims);
-  for (const std::string& name : best->inputs) text += inputs.option(name);
-  return text;
+  return text +
+         (options.is_tool ? command(model, path, options, free, *best) : members(free, *best));
 }
 
 }  // namespace tcc::onnx

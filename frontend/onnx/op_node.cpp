@@ -26,6 +26,8 @@ OpNode::OpNode(Importer& importer, const Scope& scope, const pb::NodeProto& node
   b.set_location(std::move(location));
 }
 
+std::string_view OpNode::dim_option() const { return importer_.dim_option(); }
+
 void OpNode::fail(const std::string& reason) const {
   fail_input(ir::to_string(b.location()), ": ", reason);
 }
@@ -116,7 +118,8 @@ std::vector<int64_t> OpNode::ints(size_t k) {
   std::vector<int64_t> numbers;
   for (const SymInt& value : dims(k)) {
     if (!value.is_const())
-      fail(str("input ", k, " must be a number, but is ", value, "; bind its dims (--dim)"));
+      fail(str("input ", k, " must be a number, but is ", value, "; bind its dims (",
+               importer_.dim_option(), ")"));
     numbers.push_back(value.value());
   }
   return numbers;

@@ -58,6 +58,8 @@ class OpNode {
   [[noreturn]] void fail(const std::string& reason) const;
   // Returns a message of an import without the file's name at its beginning.
   std::string without_file(std::string_view message) const;
+  // Returns the name of the option that binds dims, for reasons: "--dim".
+  std::string_view dim_option() const;
   void require(bool condition, const std::string& reason) const {
     if (!condition) fail(reason);
   }

@@ -147,12 +147,24 @@ typedef struct tcc_graph_options {
   size_t num_states;
   const char* const* state_inputs;
   const char* const* state_outputs;
+  /* Dense tensors for inputs of an ONNX model, which are read during the call only. One whose data
+   * decides shapes (the target of a Reshape) becomes a constant, and is no longer among the inputs;
+   * of the others, the shapes give dims that are not in `dim_names` their sizes. */
+  size_t num_inputs;
+  const char* const* input_names;
+  const char* const* input_dtypes; /* "i64" */
+  const int64_t* const* input_shapes;
+  const size_t* input_ranks;
+  const void* const* input_data;
 } tcc_graph_options;
-#define TCC_GRAPH_OPTIONS_INIT \
-  { sizeof(tcc_graph_options), 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL }
+#define TCC_GRAPH_OPTIONS_INIT                                                                \
+  {                                                                                           \
+    sizeof(tcc_graph_options), 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, \
+        NULL, 0, NULL, NULL, NULL, NULL, NULL                                                 \
+  }
 
-/* Loads a file as tcc_graph_load does, with sizes of symbols and with states. `options` may be
- * NULL; TCC_BAD_INPUT for those that say where files are. */
+/* Loads a file as tcc_graph_load does, with sizes of symbols, states and inputs. `options` may
+ * be NULL; TCC_BAD_INPUT for those that say where files are. */
 TCC_API tcc_status tcc_graph_load_with(const char* path, const tcc_graph_options* options,
                                        tcc_graph** graph) TCC_NOEXCEPT;
 

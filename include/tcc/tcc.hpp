@@ -101,6 +101,8 @@ struct MemoryOptions {
   // Inputs that become states, and the outputs that become their next values, as in Graph::load.
   std::map<std::string, std::string> states{};
 };
+  // Inputs of an ONNX model that decide shapes, as in Graph::load.
+  std::map<std::string, HostTensor> inputs{};
 
 // A graph as it was written: its dims may still be symbols. A Graph is immutable, and copies share
 // its contents.
@@ -110,11 +112,15 @@ class Graph {
   // folder; they are read when the graph is compiled. `dims` gives symbols their sizes at once: an
   // ONNX graph whose structure depends on a dim needs it here. `states` names inputs that become
   // states, zeros at first, and the outputs of the same types that become their next values
-  // ({"past", "present"}); both are no longer among the inputs and outputs. Throws
-  // Error(bad_input), which names file and line, for a file that is missing or wrong.
+  // ({"past", "present"}); both are no longer among the inputs and outputs. `inputs` are tensors
+  // for inputs of an ONNX model: one whose data decides shapes (the target of a Reshape, the k of a
+  // TopK) becomes a constant, and is no longer among the inputs; of the others, the shapes give
+  // dims that are not in `dims` their sizes. Throws Error(bad_input), which names file and line,
+  // for a file that is missing or wrong, and for names that the graph lacks.
   static Graph load(const std::filesystem::path& path,
                     const std::map<std::string, std::int64_t>& dims = {},
-                    const std::map<std::string, std::string>& states = {});
+                    const std::map<std::string, std::string>& states = {},
+                    const std::map<std::string, HostTensor>& inputs = {});
   // Reads the text of a .yaml file from memory; weight files are looked for in `folder`.
   static Graph from_yaml(std::string_view text, const std::filesystem::path& folder = ".");
   static Graph from_yaml(std::string_view text, const MemoryOptions& options);

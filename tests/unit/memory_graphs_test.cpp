@@ -111,6 +111,82 @@ TEST(CMemoryGraphs, OnnxAsksForItsWeights) {
   tcc_graph_destroy(graph);
 }
 
+// y has the shape that the input `shape` says, and z is x's double.
+std::string reshaping_model() {
+  OnnxModel onnx;
+  onnx.input("x", {{"n"}}).input("shape", {{2}}, ::onnx::TensorProto::INT64);
+  onnx.node("Reshape", {"x", "shape"}, {"y"}).node("Add", {"x", "x"}, {"z"});
+  return onnx.output("y").output("z").bytes();
+}
+
+TEST(MemoryGraphs, InputsDecideShapes) {
+  const std::string onnx = reshaping_model();
+  const auto shape = HostTensor::of<std::int64_t>({2}, {3, 2});
+  const auto check = [](const Graph& graph) {
+    ASSERT_EQ(graph.inputs().size(), 1u);
+    EXPECT_EQ(graph.inputs()[0].name, "x");
+    EXPECT_EQ(graph.outputs()[0].shape, (std::vector<std::string>{"3", "2"}));
+    const std::vector given{HostTensor::of<float>({6}, {1, 2, 3, 4, 5, 6})};
+    const auto outputs = run_reference(graph, given);
+    EXPECT_EQ(outputs.at(0).as<float>()[5], 6);
+    EXPECT_EQ(outputs.at(1).as<float>()[5], 12);
+  };
+  check(Graph::from_onnx(bytes_of(onnx), {.dims = {{"n", 6}}, .inputs = {{"shape", shape}}}));
+  // The shape of a tensor says what the dims are.
+  const HostTensor x("f32", {6});
+  check(Graph::from_onnx(bytes_of(onnx), {.inputs = {{"shape", shape}, {"x", x}}}));
+  const backends::TemporaryFolder folder;
+  std::ofstream(folder.path() / "m.onnx", std::ios::binary) << onnx;
+  check(Graph::load(folder.path() / "m.onnx", {{"n", 6}}, {}, {{"shape", shape}}));
+
+  EXPECT_TRUE(is_refused([&] { Graph::from_onnx(bytes_of(onnx)); },
+                         "it depends on the data of input 'shape' (inputs gives it); it can be "
+                         "read with: dims n=1; inputs 'shape'"));
+  EXPECT_TRUE(is_refused(
+      [&] {
+        Graph::from_onnx(bytes_of(onnx), {.inputs = {{"shape", shape}, {"shap", shape}}});
+      },
+      "the graph has no input 'shap'"));
+  EXPECT_TRUE(is_refused(
+      [&] {
+        Graph::from_onnx(bytes_of(onnx), {.inputs = {{"shape", HostTensor("i64", {3})}}});
+      },
+      "input 'shape' is i64[2], but the data given is i64[3]"));
+}
+
+TEST(CMemoryGraphs, InputsDecideShapes) {
+  const std::string onnx = reshaping_model();
+  const char* names[] = {"shape", "x"};
+  const char* dtypes[] = {"i64", "f32"};
+  const int64_t two[] = {2}, six[] = {6};
+  const int64_t* shapes[] = {two, six};
+  const size_t ranks[] = {1, 1};
+  const int64_t shape[] = {3, 2};
+  const float x[6] = {};
+  const void* data[] = {shape, nullptr};
+  tcc_graph_options options = TCC_GRAPH_OPTIONS_INIT;
+  options.num_inputs = 2;
+  options.input_names = names;
+  options.input_dtypes = dtypes;
+  options.input_shapes = shapes;
+  options.input_ranks = ranks;
+  options.input_data = data;
+  tcc_graph* graph = nullptr;
+  EXPECT_EQ(tcc_graph_from_onnx(onnx.data(), onnx.size(), &options, &graph), TCC_BAD_INPUT);
+  EXPECT_STREQ(tcc_last_error(), "the data of 'x' in input_data is NULL");
+  data[1] = x;
+  ASSERT_EQ(tcc_graph_from_onnx(onnx.data(), onnx.size(), &options, &graph), TCC_OK)
+      << tcc_last_error();
+  EXPECT_EQ(tcc_graph_num_inputs(graph), 1u);
+  tcc_tensor_info info = TCC_TENSOR_INFO_INIT;
+  ASSERT_EQ(tcc_graph_output(graph, 0, &info), TCC_OK);
+  EXPECT_STREQ(info.shape_text, "[3, 2]");
+  tcc_graph_destroy(graph);
+  // A caller that was compiled before there were inputs.
+  options.size = offsetof(tcc_graph_options, num_inputs);
+  EXPECT_EQ(tcc_graph_from_onnx(onnx.data(), onnx.size(), &options, &graph), TCC_BAD_INPUT);
+}
+
 TEST(MemoryGraphs, NoFileIsOpenedWithoutAFolder) {
   const backends::TemporaryFolder folder;
   std::ofstream(folder.path() / "w.bin", std::ios::binary)

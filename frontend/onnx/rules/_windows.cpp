@@ -58,8 +58,8 @@ Windows windows_of(OpNode& n, const Value* x, std::vector<int64_t> kernel, bool 
     const int64_t span = (w.kernel[d] - 1) * w.dilation[d] + 1;
     int64_t total = span - 1;  // a stride of 1 needs no size
     if (w.stride[d] != 1) {
-      n.require(in.is_const(),
-                str("auto_pad needs the size of spatial dim ", d, "; bind it (--dim)"));
+      n.require(in.is_const(), str("auto_pad needs the size of spatial dim ", d, "; bind it (",
+                                   n.dim_option(), ")"));
       // In checked arithmetic, as everything on dims.
       const SymInt out = ir::ceildiv(in, w.stride[d]);
       total = ir::max(0, (out - 1) * w.stride[d] + span - in).value();

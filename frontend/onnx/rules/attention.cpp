@@ -164,7 +164,8 @@ Results group_query_attention(OpNode& n) {
   const int64_t total = n.int_of(6);
   const SymInt past = past_key ? past_key->shape()[2] : SymInt(0);
   n.require(rows.is_const() && past.is_const(),
-            str("the lengths ", rows, " and ", past, " must be numbers; bind their dims (--dim)"));
+            str("the lengths ", rows, " and ", past, " must be numbers; bind their dims (",
+                n.dim_option(), ")"));
   n.require(rows.value() > 0 && total >= rows.value(),
             str("total_sequence_length ", total, " is less than the ", rows, " of the query"));
   // The position of each sequence's first new token. All are new where the total says so.

@@ -148,7 +148,8 @@ Results scan(OpNode& n) {
   // One batch entry of opset 8, or all there is.
   const auto run = [&](std::vector<Operand> carried, const std::vector<Value*>& xs) {
     SymInt length = xs[0]->shape()[static_cast<size_t>(n.axis(axes[0], xs[0]->rank()))];
-    n.require(length.is_const(), str("the scanned dim must be a number, not ", length, " (--dim)"));
+    n.require(length.is_const(),
+              str("the scanned dim must be a number, not ", length, " (", n.dim_option(), ")"));
     n.require(length.value() <= kMaxTrips,
               str("more than ", kMaxTrips, " turns cannot be unrolled"));
     std::vector<std::vector<Value*>> slices(outputs - states);
@@ -185,7 +186,7 @@ Results scan(OpNode& n) {
   n.require(xs[0]->rank() > 0, "opset 8 needs a batch dim");
   const SymInt batch = xs[0]->shape()[0];
   n.require(batch.is_const() && batch.value() <= kMaxTrips,
-            str("the batch must be a number (--dim) of at most ", kMaxTrips));
+            str("the batch must be a number (", n.dim_option(), ") of at most ", kMaxTrips));
   std::vector<std::vector<Value*>> columns(outputs);
   for (int64_t entry = 0; entry < batch.value(); ++entry) {
     const auto pick = [&](Value* x) {

@@ -48,7 +48,7 @@ Results conv_transpose(OpNode& n) {
     if (wanted.empty() && !same) continue;
     const SymInt& in = x->shape()[d + 2];
     n.require(in.is_const(), str("output_shape and auto_pad need the size of spatial dim ", d,
-                                 "; bind it (--dim)"));
+                                 "; bind it (", n.dim_option(), ")"));
     // In checked arithmetic, as everything on dims.
     const SymInt full =
         (in - 1) * w.stride[d] + extra[d] + SymInt(w.kernel[d] - 1) * w.dilation[d] + 1;

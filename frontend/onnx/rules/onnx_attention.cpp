@@ -171,7 +171,8 @@ Results standard_attention(OpNode& n) {
   n.require(query_heads.is_const() && shared.is_const() && shared.value() > 0 &&
                 query_heads.value() % shared.value() == 0 && a.value->shape()[1] == shared,
             str(query_heads, " query heads are no multiple of ", shared, " key heads"));
-  n.require(a.query->shape()[3].is_const(), "the depth of the heads must be a number (--dim)");
+  n.require(a.query->shape()[3].is_const(),
+            str("the depth of the heads must be a number (", n.dim_option(), ")"));
   Value *present_key = a.key, *present_value = a.value;
   if (n.has("scale")) a.scale = n.number("scale", 0);
   n.require(!n.has("scale") || a.scale != 0, "a scale of 0 is not supported");

@@ -89,7 +89,8 @@ Results max_unpool(OpNode& n) {
   std::vector<int64_t> pads;
   for (size_t d = wanted.size(); d-- > 2;) {
     const SymInt& extent = result->shape()[d];
-    n.require(extent.is_const(), "output_shape needs sizes that are numbers (--dim)");
+    n.require(extent.is_const(),
+              str("output_shape needs sizes that are numbers (", n.dim_option(), ")"));
     n.require(wanted[d] >= extent.value(), str("output_shape has ", wanted[d], " for ", extent));
     pads.insert(pads.end(), {0, wanted[d] - extent.value()});
   }

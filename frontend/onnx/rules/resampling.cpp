@@ -47,7 +47,8 @@ Shape scaled(OpNode& n, const Value* x, const std::vector<double>& scale) {
       size.emplace_back(whole(n, std::floor(static_cast<double>(in.value()) * factor)));
     } else {
       n.require(factor == std::floor(factor) && factor >= 1,
-                str("a scale of ", factor, " needs the size of dim ", d, "; bind it (--dim)"));
+                str("a scale of ", factor, " needs the size of dim ", d, "; bind it (",
+                    n.dim_option(), ")"));
       size.push_back(in * whole(n, factor));
     }
   }
@@ -64,7 +65,7 @@ void keep_aspect_ratio(OpNode& n, const Value* x, const std::vector<int64_t>& ax
   for (int64_t axis : axes) {
     const auto d = static_cast<size_t>(axis);
     n.require(x->shape()[d].is_const() && size[d].is_const(),
-              "keep_aspect_ratio_policy needs sizes that are numbers (--dim)");
+              str("keep_aspect_ratio_policy needs sizes that are numbers (", n.dim_option(), ")"));
     const double own =
         static_cast<double>(size[d].value()) / static_cast<double>(x->shape()[d].value());
     factor = policy == "not_larger" ? std::min(factor, own) : std::max(factor, own);

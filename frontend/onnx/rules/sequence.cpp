@@ -66,7 +66,8 @@ Results split_to_sequence(OpNode& n) {
   Value* x = n.in(0);
   const int64_t axis = n.axis(n.integer("axis", 0), x->rank());
   const SymInt& extent = x->shape()[static_cast<size_t>(axis)];
-  n.require(extent.is_const(), str("the dim must be a number, not ", extent, " (--dim)"));
+  n.require(extent.is_const(),
+            str("the dim must be a number, not ", extent, " (", n.dim_option(), ")"));
   const auto check_count = [&](int64_t pieces) {
     n.require(pieces <= kMaxPieces, str("more than ", kMaxPieces, " pieces"));
   };

@@ -80,7 +80,8 @@ Results range(OpNode& n) {
   } else {
     const auto number = [&](size_t k) { return is_float(dtype) ? *whole(k) : n.dim_of(k); };
     const SymInt from = number(0), to = number(1), by = number(2);
-    n.require(by.is_const(), str("delta must be a number, but is ", by, "; bind its dims (--dim)"));
+    n.require(by.is_const(),
+              str("delta must be a number, but is ", by, "; bind its dims (", n.dim_option(), ")"));
     const int64_t step = by.value();
     n.require(step != 0 && step != std::numeric_limits<int64_t>::min(),
               str("delta must not be ", step));

@@ -97,7 +97,8 @@ Results linear_attention(OpNode& n) {
   const Recurrence r = parts_of(n, heads, shared);
   const SymInt batch = r.query->shape()[0], length = r.query->shape()[2];
   const SymInt depth = r.key->shape()[3], width = r.value->shape()[3];
-  n.require(length.is_const(), str("the length ", length, " must be a number; bind it (--dim)"));
+  n.require(length.is_const(),
+            str("the length ", length, " must be a number; bind it (", n.dim_option(), ")"));
   n.require(length.value() <= kMaxSteps,
             str("more than ", kMaxSteps, " tokens cannot be unrolled"));
   const double given = n.number("scale", 0);
@@ -139,7 +140,7 @@ Results causal_conv(OpNode& n) {
             "activation must be none, silu or swish");
   const SymInt channels = x->shape()[1], taps = weight->shape()[2];
   n.require(channels.is_const() && taps.is_const() && taps.value() > 0,
-            "the numbers of channels and of taps must be known (--dim)");
+            str("the numbers of channels and of taps must be known (", n.dim_option(), ")"));
   const SymInt before = taps - 1;
   if (past)
     n.require(past->shape() == Shape{x->shape()[0], channels, before},
