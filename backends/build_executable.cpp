@@ -12,7 +12,6 @@
 #include "backends/constants.h"
 #include "backends/emit/emit.h"
 #include "ir/append.h"
-#include "ir/layers.h"
 #include "ir/sizes.h"
 #include "scheduler/legalize.h"
 #include "scheduler/memory_plan.h"
@@ -126,17 +125,6 @@ void parallel_each(size_t count, const std::function<void(size_t)>& work) {
     }
   });
   if (error) std::rethrow_exception(error);
-}
-
-// Names the layers that a region computes. Views and constants stand in every region that
-// uses them and tell something only where there is nothing else.
-ir::Layers layers_of(const Region& region) {
-  ir::Layers layers, others;
-  for (const ir::Node* node : region.nodes) {
-    const bool is_work = node->op->kind != ir::OpKind::view && !node->inputs.empty();
-    ir::add_layers(is_work ? layers : others, node->location);
-  }
-  return layers.empty() ? others : layers;
 }
 
 bool is_zero(const ir::ConstantData& data) {
@@ -264,7 +252,7 @@ class Builder {
       for (const ir::Value* value : *values)
         if (!regions_[region]->in_place.contains(value))
           buffers.push_back(buffer_of(value, regions_[region]->layout(value)));
-    const ir::Layers layers = layers_of(*regions_[region]);
+    const ir::Layers layers = regions_[region]->layers();
     exec::Chosen chosen{tables_[distinct_[region]], 0};
     size_t workspaces = 0;
     for (const Lowered& one : lowered(region)) {

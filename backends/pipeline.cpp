@@ -235,12 +235,14 @@ Scheduled schedule_settled(const ir::Graph& graph, const sched::Target& target,
   partition.precision = precision_of(options);
   partition.plan = {options.plan, target};
   const bool is_logged = log_wanted(LogLevel::debug, LogChannel::fusion);
+  std::string logged;
   if (options.explain_fusion || is_logged)
     partition.explain = [&](const std::string& line) {
-      if (is_logged) log_text(LogLevel::debug, LogChannel::fusion, line);
+      logged += (logged.empty() ? "" : "\n") + line;
       if (options.explain_fusion) options.explain_fusion(line);
     };
   result.regions = sched::partition(*result.graph, target, partition);
+  if (is_logged && !logged.empty()) log_text(LogLevel::debug, LogChannel::fusion, logged);
   WholeOps none;
   const size_t total = graph_stages(none).size() + 1;
   if (options.watch) options.watch->at("graph", total, total);

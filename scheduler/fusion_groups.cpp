@@ -432,7 +432,13 @@ Match FusionGroups::find_match(const std::vector<const Node*>& nodes) const {
   // Nodes that join a matrix product may not make it a serial loop.
   if (is_product && !whole.anchor) return match;
   whole.tf32 = whole.unit_sums = false;
-  return match_region(whole, target_);
+  Match serial = match_region(whole, target_);
+  if (serial) return serial;
+  // The reason is that of a product, as where its dims are open.
+  Refusal refusal = serial.refusal();
+  refusal.reason = match.reason();
+  refusal.by = match.refusal().by;
+  return refusal;
 }
 
 }  // namespace tcc::sched

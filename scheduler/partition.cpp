@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <set>
 
 #include "ir/append.h"
 #include "ir/external.h"
+#include "ir/layers.h"
 #include "ir/sizes.h"
 #include "scheduler/cost.h"
 #include "scheduler/fusion_groups.h"
@@ -30,6 +32,31 @@ using ir::Value;
 bool stores_elements(const Region& region) {
   return std::any_of(region.outputs.begin(), region.outputs.end(),
                      [](const Value* output) { return !ir::elements_of(output).is(0); });
+}
+
+constexpr const char* kKeptApart = "plan: it keeps them apart";
+
+// "h, a (+2)".
+std::string names_text(const ir::Layers& layers) {
+  constexpr size_t kMost = 3;
+  std::string text;
+  for (size_t k = 0; k < std::min(layers.size(), kMost); ++k) text += (k ? ", " : "") + layers[k];
+  return layers.size() <= kMost ? text : str(text, " (+", layers.size() - kMost, ")");
+}
+
+// "exp (weights)": the op, and the user's name of what it is a part of.
+std::string described(const Node* node) {
+  ir::Layers layers;
+  ir::add_layers(layers, node->location);
+  return layers.empty() ? std::string(node->op_name())
+                        : str(node->op_name(), " (", names_text(layers), ")");
+}
+
+// "12.3 us".
+std::string time_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g us", seconds * 1e6);
+  return text;
 }
 
 class Partitioner {
@@ -70,8 +97,7 @@ class Partitioner {
       return;
     }
     const auto refused = [&](const Unit& nodes, const std::string& reason) {
-      if (options_.explain)
-        options_.explain(str(groups_.region(nodes).name(), " is not one kernel: ", reason));
+      if (options_.explain) options_.explain(str(names_of(nodes), " is not one kernel: ", reason));
     };
     for (const Unit& unit : units_with_seeds(groups_, target_, refused)) {
       if (unit.size() > 1)
@@ -95,7 +121,7 @@ class Partitioner {
       const std::vector<const Node*>& group = groups_.nodes(static_cast<size_t>(last));
       const bool is_for_rows =
           groups_.has_contraction(static_cast<size_t>(last)) && groups_.is_made_for_rows(node);
-      const std::string objection = is_for_rows ? str("the rows that read ", node->op_name(),
+      const std::string objection = is_for_rows ? str("rule: the rows that read ", described(node),
                                                       " compute it from what is stored")
                                                 : against_joining(group, node);
       if (objection.empty() && (!meets_anchor(group, node) || is_fused(group, {node}))) {
@@ -247,17 +273,17 @@ class Partitioner {
 
   void keep_apart(const Node* before, const Node* after) {
     apart_.insert({before, after});
-    note(before, after, "the plan keeps them apart");
+    note(before, after, kKeptApart);
   }
 
   // Why the node does not join the group, or "".
   std::string against_joining(const std::vector<const Node*>& group, const Node* node) const {
     if (std::string why = against_computing_again(group, {node}); !why.empty()) return why;
-    if (joins_too_much(group, {node})) return "one kernel would join too many tensors";
+    if (joins_too_much(group, {node})) return "rule: one kernel would join too many tensors";
     std::vector<const Node*> nodes = group;
     nodes.push_back(node);
     const Match& match = groups_.match(nodes);
-    return match ? "" : match.reason();
+    return match ? "" : match.reason_by();
   }
 
   // Why the elements of a group should not be computed where the others read them, or "": that
@@ -287,9 +313,9 @@ class Partitioner {
         times * std::max(0.0, bytes.read - bytes.written) / cache_bandwidth(target_);
     const double apart = launch_seconds(target_) + 2 * bytes.written / target_.bandwidth;
     if (again <= apart) return "";
-    return str(other->op_name(), " would compute elements of ", group.back()->op_name(), " ",
-               std::lround(times), " times, ", std::lround((again - apart) * 1e9),
-               " ns longer than to store and load them");
+    return str("cost: ", described(other), " would compute elements of ", described(group.back()),
+               " ", std::lround(times), " times, which takes ", time_text(again),
+               ", and to store and load them ", time_text(apart));
   }
 
   // Every element of a cat looks at all of its operands, and one of a cat of cats at all of theirs:
@@ -321,14 +347,13 @@ class Partitioner {
       if (objection.empty() && (!is_choice || is_fused(nodes, others)))
         groups_.merge(g, into);
       else
-        note(nodes.back(), others.back(),
-             objection.empty() ? "the plan keeps them apart" : objection);
+        note(nodes.back(), others.back(), objection.empty() ? kKeptApart : objection);
     }
   }
 
   // Why the group does not become a part of the only one that reads it, or "".
   std::string against_absorbing(size_t g, size_t into) const {
-    if (groups_.has_contraction(g)) return "the result of a product is not computed again";
+    if (groups_.has_contraction(g)) return "rule: the result of a product is not computed again";
     std::vector<const Node*> nodes = groups_.nodes(g);
     const bool product = groups_.has_contraction(into), widens = product && only_casts(nodes);
     const auto& others = groups_.nodes(into);
@@ -337,29 +362,29 @@ class Partitioner {
       // measured behind others, 1.3 us of 3.7.
       const bool hides = target_.overlapping_launches && !groups_.has_products(into);
       return is_apart(nodes, others)
-                 ? "the plan keeps them apart"
+                 ? kKeptApart
                  : against_slower(g, into, *both, hides ? launch_seconds(target_) : 0);
     }
     // Reductions of the same rows stand side by side.
     if (!groups_.is_pointwise(g) && (!groups_.is_reduction(g) || !groups_.is_reduction(into)))
-      return "what is reduced, scanned or sorted is not computed again";
+      return "rule: what is reduced, scanned or sorted is not computed again";
     if (product && !widens && groups_.slots(nodes) > kLoadSlots) {
       // Ops between products are computed once per score, as random numbers of dropout are.
       if (!groups_.has_products(into) || groups_.feeds_products(nodes, others))
-        return "a product would compute its operands, which take long, once per tile";
+        return "rule: a product would compute its operands, which take long, once per tile";
       if (std::string why = against_times(nodes, others.front(), groups_.times_made(nodes, others));
           !why.empty())
         return why;
     }
     if (std::string why = against_computing_again(nodes, others); !why.empty()) return why;
     if (product && reads_more_than_it_makes(nodes, groups_.has_products(into)))
-      return "a product would read its operands, which are larger, once per tile";
-    if (product && is_copy(g)) return "it is a copy that lies as the product reads it";
-    if (is_apart(nodes, others)) return "the plan keeps them apart";
-    if (joins_too_much(nodes, others)) return "one kernel would join too many tensors";
+      return "rule: a product would read its operands, which are larger, once per tile";
+    if (product && is_copy(g)) return "rule: it is a copy that lies as the product reads it";
+    if (is_apart(nodes, others)) return kKeptApart;
+    if (joins_too_much(nodes, others)) return "rule: one kernel would join too many tensors";
     nodes.insert(nodes.end(), others.begin(), others.end());
     const Match& match = groups_.match(nodes);
-    if (!match) return match.reason();
+    if (!match) return match.reason_by();
     const bool is_other = groups_.has_products(into) && takes_another(into, **match);
     return is_other ? against_slower(g, into, **match) : "";
   }
@@ -391,9 +416,9 @@ class Partitioner {
     const double together = both.default_seconds(),
                  apart = (*first)->default_seconds() + (*second)->default_seconds() - overlap;
     if (together <= apart) return "";
-    return str(both.kernel_template().name(), " would take ", std::lround(together * 1e9),
-               " ns for both, ", (*second)->kernel_template().name(), " and a kernel before it ",
-               std::lround(apart * 1e9));
+    return str("cost: ", both.kernel_template().name(), " would take ", time_text(together),
+               " for both, ", (*first)->kernel_template().name(), " and ",
+               (*second)->kernel_template().name(), " take ", time_text(apart));
   }
 
   // The first reason counts: what a template says of the two comes before what absorbing says.
@@ -403,19 +428,19 @@ class Partitioner {
 
   // Why two groups, of which `h` reads what `g` writes, are two.
   std::string why_apart(size_t g, size_t h) const {
-    if (!options_.fuse) return "nothing is fused";
+    if (!options_.fuse) return "rule: nothing is fused";
     for (const Node* a : groups_.nodes(g))
       for (const Node* b : groups_.nodes(h))
         if (const auto found = notes_.find({a, b}); found != notes_.end()) return found->second;
     if (groups_.only_consumer(g) != static_cast<int>(h)) {
       const int last = last_producer_of(h);
       if (last >= 0 && last != static_cast<int>(g))
-        return str("it reads from ", name_of(static_cast<size_t>(last)),
+        return str("rule: it reads from ", names_of(groups_.nodes(static_cast<size_t>(last))),
                    ", too, and what others read is not computed again");
-      return "what others read, too, is not computed again";
+      return "rule: what others read, too, is not computed again";
     }
     const std::string objection = against_absorbing(g, h);
-    return objection.empty() ? "it became possible by other merges, after they were looked at"
+    return objection.empty() ? "rule: it became possible by other merges, after they were looked at"
                              : objection;
   }
 
@@ -430,7 +455,11 @@ class Partitioner {
     return last;
   }
 
-  std::string name_of(size_t group) const { return groups_.region(groups_.nodes(group)).name(); }
+  // "matmul_add_gelu (h, a)": the ops and the user's names of what they compute.
+  std::string names_of(const std::vector<const Node*>& nodes) const {
+    const Region region = groups_.region(nodes);
+    return str(region.name(), " (", names_text(region.layers()), ")");
+  }
 
   void explain() const {
     std::map<std::string, int> lines;
@@ -443,7 +472,8 @@ class Partitioner {
       producers.erase(static_cast<int>(h));
       for (const int g : producers) {
         const auto from = static_cast<size_t>(g);
-        const std::string line = str(name_of(from), " | ", name_of(h), ": ", why_apart(from, h));
+        const std::string line = str(names_of(groups_.nodes(from)), " | ",
+                                     names_of(groups_.nodes(h)), ": ", why_apart(from, h));
         if (lines[line]++ == 0) order.push_back(line);
       }
     }

@@ -21,6 +21,14 @@ struct Refusal {
   bool of_device = false;
   // Other graphs for the anchor's results, which kernels compute: without a `none`.
   std::vector<Alternative> alternatives = {};
+  // The name of the template that refuses; "": a rule for all of them.
+  std::string by = {};
+
+  // Returns the reason with its kind before it: "contraction: REASON", or "rule: REASON".
+  std::string reason_by() const {
+    const std::string kind = str(by.empty() ? "rule" : by, ": ");
+    return reason.starts_with(kind) ? reason : kind + reason;
+  }
 };
 
 template <class T>
@@ -42,6 +50,7 @@ class OrRefusal {
     return refusal_;
   }
   const std::string& reason() const { return refusal().reason; }
+  std::string reason_by() const { return refusal().reason_by(); }
 
  private:
   static auto& checked(auto& self) {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "ir/layers.h"
 #include "ir/passes/graph_rewrite.h"
 #include "ir/sizes.h"
 #include "scheduler/region_text.h"
@@ -78,6 +79,15 @@ int Region::slot_of_output(const ir::Value* value) const {
     if (!in_place.contains(output)) ++slot;
   }
   return -1;
+}
+
+ir::Layers Region::layers() const {
+  ir::Layers layers, others;
+  for (const ir::Node* node : nodes) {
+    const bool is_work = node->op->kind != ir::OpKind::view && !node->inputs.empty();
+    ir::add_layers(is_work ? layers : others, node->location);
+  }
+  return layers.empty() ? others : layers;
 }
 
 std::string Region::name() const {

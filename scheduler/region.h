@@ -56,6 +56,9 @@ struct Region {
   int slot_of_input(const ir::Value* value) const;  // -1 when it is none
   int slot_of_output(const ir::Value* value) const;
   std::string name() const;  // "linear_add_gelu"
+  // The layers that it computes. Views and constants stand in every region that uses them, and
+  // count only where there is nothing else.
+  ir::Layers layers() const;
 };
 
 // A constant that kernels hold as a number.

@@ -58,9 +58,12 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
   const Match& match = groups.match(seed);
   if (!match) {
     const Region region = groups.region(seed);
-    if (!is_asked(by, region, target)) return match.reason();
+    if (!is_asked(by, region, target)) return match.reason_by();
     const Match own = by.match(region, target);
-    return own ? match.reason() : own.reason();
+    if (own) return match.reason_by();
+    Refusal refusal = own.refusal();
+    refusal.by = by.name();
+    return refusal.reason_by();
   }
   const std::optional<double> apart = seconds_apart(groups, seed, default_seconds);
   const double together = default_seconds.of(**match);
@@ -68,7 +71,7 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
   const auto microseconds = [](double seconds) {
     return static_cast<int64_t>(seconds * 1e6 + 0.5);
   };
-  return str("one kernel (", (*match)->kernel_template().name(), ") would take about ",
+  return str("cost: one kernel (", (*match)->kernel_template().name(), ") would take about ",
              microseconds(together), " us, kernels of their own ", microseconds(*apart), " us");
 }
 
@@ -176,7 +179,7 @@ std::vector<Unit> units_with_seeds(const FusionGroups& groups, const Target& tar
     const auto stuck =
         std::ranges::find_if(seeds, [&](const Unit& seed) { return !placed.contains(seed); });
     if (stuck == seeds.end()) return order;
-    if (refused) refused(*stuck, "what it reads waits for its results");
+    if (refused) refused(*stuck, "rule: what it reads waits for its results");
     seeds.erase(stuck);
   }
 }

@@ -144,3 +144,5 @@ Match match_region(const Region& region, const Target& target) {
 }
 
 }  // namespace tcc::sched
+        off->by = t->name();
+      refusal.by = t->name();

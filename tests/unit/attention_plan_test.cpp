@@ -193,7 +193,10 @@ TEST(AttentionPlan, KnowsAScale) {
 std::string reason(const test::AttentionCase& c, backends::CompileOptions options = {}) {
   std::string reasons;
   options.explain_fusion = [&](const std::string& line) {
-    if (line.find("is not one kernel: ") != line.npos) reasons += line.substr(line.find(": ") + 2);
+    const std::string words = "is not one kernel: ";
+    const size_t at = line.find(words);
+    if (at == line.npos) return;
+    reasons += line.substr(line.find(": ", at + words.size()) + 2);  // behind its kind
   };
   const ir::Graph graph = test::attention_graph(c);
   for (const sched::ScheduledRegion& region :

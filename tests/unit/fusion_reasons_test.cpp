@@ -43,7 +43,7 @@ TEST(FusionReasons, AreTheTemplatesOwn) {
       explained("x: {dtype: f32, shape: [8, 640]}",
                 "{out: a, op: sum, in: [x], dim: 1}, {out: b, op: cumsum, in: [a], dim: 0}", "b")
           .lines,
-      Lines{"sum | cumsum: cumsum beside a reduction"});
+      Lines{"sum (a) | cumsum (b): reduction: cumsum beside a reduction"});
   EXPECT_EQ(explained("x: {dtype: f32, shape: [8, 640]}",
                       "{out: a, op: sum, in: [x], dim: 1, keepdim: true}, "
                       "{out: d, op: div, in: [x, a]}, {out: b, op: sum, in: [d], dim: 0}",
@@ -59,9 +59,9 @@ TEST(FusionReasons, OfWhatIsNotComputedAgain) {
                 "{out: b, op: matmul, in: [w, e]}",
                 "a, b");
   ASSERT_EQ(two.scheduled.regions.size(), 3u);
-  ASSERT_EQ(two.lines.size(), 1u);
-  EXPECT_TRUE(two.lines[0].starts_with("exp | matmul: ")) << two.lines[0];
-  EXPECT_TRUE(two.lines[0].ends_with(" (2 times)")) << two.lines[0];
+  ASSERT_EQ(two.lines.size(), 2u);
+  EXPECT_TRUE(two.lines[0].starts_with("exp (e) | matmul (a): rule: ")) << two.lines[0];
+  EXPECT_TRUE(two.lines[1].starts_with("exp (e) | matmul (b): rule: ")) << two.lines[1];
 }
 
 // The squares of a norm that a product's result is read by: the product stores its result alone,
@@ -76,7 +76,9 @@ TEST(FusionReasons, RowsComputeWhatTheyAloneRead) {
   ASSERT_EQ(two.scheduled.regions.size(), 2u);
   EXPECT_EQ(two.scheduled.regions[0].region().name(), "matmul_relu");
   EXPECT_EQ(two.scheduled.regions[0].region().outputs.size(), 1u);
-  EXPECT_EQ(two.lines.size(), 1u);
+  EXPECT_EQ(two.lines, Lines{"matmul_relu (a, r) | square_sum_rsqrt_mul (q, s, d (+1)): rule: the "
+                             "rows that read square (q) "
+                             "compute it from what is stored"});
   // Nobody else reads the product's elements: their squares are all that is stored.
   const Explained squares =
       explained("x: {dtype: f32, shape: [64, 128]}, w: {dtype: f32, shape: [128, 96]}",
@@ -85,6 +87,21 @@ TEST(FusionReasons, RowsComputeWhatTheyAloneRead) {
                 "y");
   ASSERT_EQ(squares.scheduled.regions.size(), 2u);
   EXPECT_EQ(squares.scheduled.regions[0].region().name(), "matmul_square");
+}
+
+// A product whose rows are open is told of as one whose rows are a number.
+TEST(FusionReasons, AreTheSameOfOpenDims) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: g\ndims: {B: 8}\ninputs: {x: {dtype: f32, shape: [B, 64]}, w: {dtype: f32, "
+      "shape: [64, 48]}}\nnodes: [{out: h, op: matmul, in: [x, w]}, "
+      "{out: s, op: sum, in: [h], dim: 1}]\noutputs: [s]\n",
+      "g.yaml", ".");
+  CompileOptions open;
+  open.open_dims = {{"B", {1, 64, 1}}};
+  const Explained fixed = explained(graph);
+  ASSERT_EQ(fixed.lines.size(), 1u);
+  EXPECT_TRUE(fixed.lines[0].starts_with("matmul (h) | sum (s): contraction: ")) << fixed.lines[0];
+  EXPECT_EQ(explained(graph, open).lines, fixed.lines);
 }
 
 // Each pair of a model's regions has its line; equal ones are counted.

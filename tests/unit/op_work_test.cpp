@@ -88,7 +88,9 @@ TEST(ComputingAgain, PaysWhereALaunchTakesLonger) {
   EXPECT_EQ(exp_of_rows(64, 640).regions, 1u);
   const Fused large = exp_of_rows(8192, 8192);
   EXPECT_EQ(large.regions, 2u);
-  EXPECT_TRUE(large.why.starts_with("exp | mul: mul would compute elements of exp 8192 times, "))
+  EXPECT_TRUE(
+      large.why.starts_with("exp (e) | mul (y): cost: mul (y) would compute elements of exp (e) "
+                            "8192 times, which takes "))
       << large.why;
 }
 

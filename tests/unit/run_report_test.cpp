@@ -183,12 +183,12 @@ TEST_F(RunReport, DumpsGoIntoAFolderInTheStagesOrder) {
 TEST_F(RunReport, SaysWhyKernelsAreNotFused) {
   const std::string graph = "configs/models/mlp.yaml --explain-fusion ";
   const std::string of_run = run("tcc-run", graph + "--device " + device_).text;
-  EXPECT_NE(of_run.find("matmul_add_gelu | "), std::string::npos) << of_run;
+  EXPECT_NE(of_run.find("matmul_add_gelu ("), std::string::npos) << of_run;
   EXPECT_EQ(run("tcc-run", graph + "--json --device " + device_ + " 2>/dev/null").text.find(" | "),
             std::string::npos);
   const std::string compiled =
       run("tcc-compile", graph + "--target vulkan -o '" + folder_.string() + "/out'").text;
-  EXPECT_NE(compiled.find("matmul_add_gelu | "), std::string::npos) << compiled;
+  EXPECT_NE(compiled.find("matmul_add_gelu ("), std::string::npos) << compiled;
 }
 
 TEST_F(RunReport, OutputsOfNothingButZerosAreSaid) {
