@@ -8,6 +8,7 @@
 #include "ir/passes/convert_precision.h"
 #include "ir/reference/interpreter.h"
 #include "ir/suggest.h"
+#include "scheduler/template.h"
 #include "support/log.h"
 #include "support/watch.h"
 
@@ -20,14 +21,17 @@ std::filesystem::path cache_folder(const CompileOptions& options) {
 
 namespace {
 
-// A word of TCC_LOGS that names no log: said once, since it is no reason to fail.
-void check_log_names() {
+// A word of TCC_LOGS that names no log, or one of TCC_TEMPLATES that names no kernel template: said
+// once, since it is no reason to fail.
+void check_environment() {
   static std::once_flag said;
   std::call_once(said, [] {
     for (const std::string& word : asked_logs())
       if (std::find(known_logs().begin(), known_logs().end(), word) == known_logs().end())
         log_warning(LogChannel::compile, "TCC_LOGS: no log '", word, "'",
                     ir::or_known(word, known_logs()));
+    if (const std::string unknown = sched::unknown_template(); !unknown.empty())
+      log_warning(LogChannel::compile, unknown);
   });
 }
 
@@ -47,7 +51,7 @@ CompiledGraph compile(const Graph& graph, std::string_view device_name,
                       const CompileOptions& options) {
   backends::CompileOptions inner;
   set_kernel_options(options, inner);
-  check_log_names();
+  check_environment();
   const Watch watch(options.progress, options.cancelled);
   watch.check();
   inner.watch = &watch;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ir/append.h"
+#include "ir/suggest.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -49,18 +50,36 @@ bool is_open(const ir::Node* node) {
          std::ranges::any_of(node->outputs, has_symbols);
 }
 
-// Whether $TCC_TEMPLATES, names with commas, has the name.
-bool is_asked_for(std::string_view name) {
+// Calls `use` with the names in $TCC_TEMPLATES, which commas separate, until it returns true.
+template <class Use>
+bool any_asked_for(Use use) {
   const char* text = std::getenv("TCC_TEMPLATES");
   for (std::string_view rest = text ? text : ""; !rest.empty();) {
     const size_t end = std::min(rest.find(','), rest.size());
-    if (rest.substr(0, end) == name) return true;
+    if (use(rest.substr(0, end))) return true;
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return false;
 }
 
+bool is_asked_for(std::string_view name) {
+  return any_asked_for([&](std::string_view asked) { return asked == name; });
+}
+
 }  // namespace
+
+std::string unknown_template() {
+  std::string message;
+  any_asked_for([&](std::string_view asked) {
+    const std::string_view name = asked.starts_with('-') ? asked.substr(1) : asked;
+    if (asked.empty() || find_template(name)) return false;
+    std::vector<std::string> known;
+    for (const Template* t : templates()) known.emplace_back(t->name());
+    message = str("TCC_TEMPLATES: no kernel template '", name, "'", ir::or_known(name, known));
+    return true;
+  });
+  return message;
+}
 
 bool is_asked(const Template& one, const Region& region, const Target& target) {
   if (one.is_on_trial() && !is_asked_for(one.name())) return false;
@@ -132,11 +151,13 @@ Match match_region(const Region& region, const Target& target) {
     if (match) {
       if (const std::string reason = why_off(**match); !reason.empty()) {
         off = Refusal{str(t->name(), ": ", reason), false, true};
+        off->by = t->name();
         continue;
       }
       if (!best || is_faster(**match, *best)) best = *match;
     } else if (!match.refusal().other_kind) {
       refusal = match.refusal();
+      refusal.by = t->name();
     }
   }
   if (best) return best;
@@ -144,5 +165,3 @@ Match match_region(const Region& region, const Target& target) {
 }
 
 }  // namespace tcc::sched
-        off->by = t->name();
-      refusal.by = t->name();

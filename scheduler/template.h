@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -58,6 +59,8 @@ class RegisterTemplate {
 // Returns all templates, more specific ones first, those of one specificity by name.
 std::span<const Template* const> templates();
 const Template* find_template(std::string_view name);
+// Returns a message about the first name in $TCC_TEMPLATES that no template has; "": there is none.
+std::string unknown_template();
 // Returns whether the template may be asked to match the region.
 bool is_asked(const Template& one, const Region& region, const Target& target);
 // Why quirks of its target leave the candidate's region to another template, or "": the template is

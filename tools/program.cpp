@@ -16,6 +16,7 @@
 #include "ir/graph.h"
 #include "ir/suggest.h"
 #include "support/error.h"
+#include "scheduler/template.h"
 #include "support/file.h"
 #include "support/log.h"
 #include "support/version.h"
@@ -73,12 +74,14 @@ std::string value_error(const CLI::ParseError& error) {
              text.substr(equal + 3), "'");
 }
 
-// Throws Error(bad_input) for a word of TCC_LOGS that names no log.
-void check_log_names() {
+// Throws Error(bad_input) for a word of TCC_LOGS that names no log, and one of TCC_TEMPLATES that
+// names no kernel template.
+void check_environment() {
   for (const std::string& name : asked_logs())
     if (std::find(known_logs().begin(), known_logs().end(), name) == known_logs().end())
       fail_input("TCC_LOGS: no log '", name, "'", yaml::or_known(name, known_logs()));
 }
+  if (const std::string unknown = sched::unknown_template(); !unknown.empty()) fail_input(unknown);
 
 }  // namespace
 
@@ -112,7 +115,7 @@ int run_program(CLI::App& app, int argc, char** argv, const std::function<int()>
       std::cout << help_as(app, format);
       return 0;
     }
-    check_log_names();
+    check_environment();
     return body();
   } catch (const Error& error) {
     std::cerr << app.get_name() << ": "
