@@ -61,7 +61,7 @@ class EqualDims {
     bool uses_itself = false;
     value.visit_atoms([&](const AtomPtr& atom) {
       if (atom->kind != Atom::Kind::symbol) return;
-      require_dim(graph_, atom->name, said + ": ");
+      require_dim(graph_, atom->name, str(said, ": ", atom->name, ": "));
       uses_itself |= atom->name == name;
     });
     if (uses_itself) fail_input(said, ": is an expression of itself");

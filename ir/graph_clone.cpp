@@ -223,7 +223,8 @@ void require_dim(const Graph& graph, const std::string& name, const std::string&
   if (graph.dims.contains(name)) return;
   std::vector<std::string> known;
   for (const auto& [dim, value] : graph.dims) known.push_back(dim);
-  fail_input(said, "graph '", graph.name, "' has no dim '", name, "'", did_you_mean(name, known));
+  fail_input(said.empty() ? str("dim ", name, ": ") : said, "the graph has no such dim",
+             or_known(name, known));
 }
 
 Numbers usual_sizes(const Graph& graph, const Numbers& given, const SizeRanges& open) {

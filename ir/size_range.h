@@ -54,7 +54,8 @@ SymInt open_size(const std::string& dim, const SizeRange& range, int64_t usual);
 SymInt bounded_symbol(std::string name, Interval range, int64_t usual);
 
 class Graph;
-// Throws Error(bad_input), which begins with `said`, where the graph has no such dim.
+// Throws Error(bad_input), which begins with `said` (by default "dim NAME: "), where the graph has
+// no such dim.
 void require_dim(const Graph& graph, const std::string& name, const std::string& said = "");
 using Numbers = std::map<std::string, int64_t, std::less<>>;
 // Numbers for all dims of the graph: those in `numbers`, the usual sizes of ranges (of the length

@@ -14,9 +14,10 @@
 #include "frontend/yaml/document.h"
 #include "ir/dtype.h"
 #include "ir/graph.h"
+#include "ir/size_range.h"
 #include "ir/suggest.h"
-#include "support/error.h"
 #include "scheduler/template.h"
+#include "support/error.h"
 #include "support/file.h"
 #include "support/log.h"
 #include "support/version.h"
@@ -80,8 +81,8 @@ void check_environment() {
   for (const std::string& name : asked_logs())
     if (std::find(known_logs().begin(), known_logs().end(), name) == known_logs().end())
       fail_input("TCC_LOGS: no log '", name, "'", yaml::or_known(name, known_logs()));
-}
   if (const std::string unknown = sched::unknown_template(); !unknown.empty()) fail_input(unknown);
+}
 
 }  // namespace
 
@@ -179,13 +180,13 @@ std::map<std::string, int64_t, std::less<>> parse_numbers(const std::vector<std:
   return numbers;
 }
 
-void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const ir::Graph& graph) {
-  std::vector<std::string> known;
-  for (const auto& [name, extent] : graph.dims) known.push_back(name);
-  for (const auto& [name, value] : dims) {
-    if (!graph.dims.count(name))
-      fail_input("--dim ", name, ": the graph has no such dim", yaml::or_known(name, known));
-  }
+void check_dims(const backends::CompileOptions& options, const ir::Graph& graph) {
+  const auto check = [&](const auto& dims) {
+    for (const auto& [name, value] : dims) ir::require_dim(graph, name, str("--dim ", name, ": "));
+  };
+  check(options.dims);
+  check(options.open_dims);
+  check(options.equal_dims);
 }
 
 bool is_for_package(const std::string& file) {

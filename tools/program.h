@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "backends/pipeline.h"
 #include "ir/equal_dims.h"
 #include "ir/graph.h"
 #include "ir/size_range.h"
@@ -40,7 +41,7 @@ std::map<std::string, int64_t, std::less<>> parse_numbers(const std::vector<std:
                                                           const std::string& option,
                                                           const std::string& why);
 // Fails for a dim that the graph lacks, and lists the graph's dims.
-void check_dims(const std::map<std::string, int64_t, std::less<>>& dims, const ir::Graph& graph);
+void check_dims(const backends::CompileOptions& options, const ir::Graph& graph);
 
 // Returns whether the user means a package: by the file's ending, or by how it begins.
 bool is_for_package(const std::string& file);

@@ -139,7 +139,7 @@ class Compile {
         options_.graph,
         {.dims = compile_.dims, .inputs = &files, .states = parse_states(options_.inputs)});
     files.check_all_used(input_names(graph_));
-    check_dims(compile_.dims, graph_);
+    check_dims(compile_, graph_);
     settle_dims("tcc-compile", graph_, compile_);
     say_default_dims("tcc-compile", options_.graph, graph_, compile_.open_dims);
     if (!options_.package.empty()) {

@@ -116,7 +116,7 @@ class ProgramRun {
     graph_ = load_graph(
         options_.graph,
         {.dims = compile_.dims, .inputs = &files, .states = parse_states(options_.inputs)});
-    check_dims(compile_.dims, graph_);
+    check_dims(compile_, graph_);
     settle_dims("tcc-run", graph_, compile_);
     const ir::Numbers numbers = sizes_of_run(files);
     say_default_dims("tcc-run", options_.graph, graph_, compile_.open_dims);

@@ -63,8 +63,10 @@ TEST(EqualDims, AreTakenAsGiven) {
   EXPECT_EQ(found({}, {{"P", 7}}, {{"T", parse_symint("P+S")}}), "T = P+S; [C, P+S, 1]");
   EXPECT_ERROR(found({}, {}, {{"T", parse_symint("T+1")}}),
                "dim T = T+1: is an expression of itself");
-  EXPECT_ERROR(found({}, {}, {{"Q", parse_symint("P+1")}}), "has no dim 'Q'");
-  EXPECT_ERROR(found({}, {}, {{"T", parse_symint("Q+1")}}), "has no dim 'Q'");
+  EXPECT_ERROR(found({}, {}, {{"Q", parse_symint("P+1")}}),
+               "dim Q = P+1: the graph has no such dim; there are ");
+  EXPECT_ERROR(found({}, {}, {{"T", parse_symint("Q+1")}}),
+               "dim T = Q+1: Q: the graph has no such dim; there are ");
   EXPECT_ERROR(found({}, {{"T", 3}}, {{"T", parse_symint("P+1")}}), "'T' has a number, too");
 }
 

@@ -136,7 +136,7 @@ TEST(Graph, BindsSymbolsInTypesAndAttributes) {
 TEST(Graph, RefusesBadBindings) {
   Mlp mlp;
   mlp.graph.inputs[0]->location = {std::make_shared<const std::string>("mlp.yaml"), 3};
-  EXPECT_ERROR(mlp.graph.bind({{"C", 2}}), "graph 'mlp' has no dim 'C'");
+  EXPECT_ERROR(mlp.graph.bind({{"C", 2}}), "dim C: the graph has no such dim; there are B");
   EXPECT_ERROR(mlp.graph.bind({{"B", -2}}), "dim B = -2 is negative");
   EXPECT_ERROR(mlp.graph.bind({{"B", int64_t{1} << 40}}),
                "mlp.yaml:3: 'x' is too large or has a negative dim: f32[1099511627776, 4]");

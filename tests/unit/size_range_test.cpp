@@ -184,7 +184,7 @@ TEST(SizeRange, GraphsAreBound) {
             "f32[4, S_by_4*4, 3]");
   EXPECT_ERROR(bind_dims(graph, {{"B", 65}}, {{"B", {1, 64, 1}}}),
                "dim B = 65 is above 64 (B = 1..64)");
-  EXPECT_ERROR(bind_dims(graph, {}, {{"T", {}}}), "has no dim 'T'");
+  EXPECT_ERROR(bind_dims(graph, {}, {{"T", {}}}), "dim T: the graph has no such dim; there are ");
   EXPECT_ERROR(bind_dims(graph, {}, {{"S", {2, 8, 2}}}), "has a dim 'S_by_2'");
 }
 

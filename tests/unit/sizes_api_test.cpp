@@ -95,7 +95,7 @@ TEST(SizesApi, RangesAreChecked) {
   refused("B=3", "open_dims 'B=3': is a number, which `dims` takes");
   refused("B=5..2", "open_dims 'B=5..2': 5 is more than 2");
   refused("B=", "open_dims 'B=': must be NAME=NUMBER, NAME=LEAST..MOST");
-  refused("C", "has no dim 'C'");
+  refused("C", "dim C: the graph has no such dim; there are ");
   EXPECT_ERROR(compile(Graph::from_yaml(kSums), "null", {.open_dims = {"B", "B=1..2"}}),
                "'B' is given twice");
   EXPECT_ERROR(

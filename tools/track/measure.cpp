@@ -69,7 +69,7 @@ class GraphSubject final : public Subject {
     GraphFileOptions file;
     file.dims = compile_.dims;
     graph_ = load_graph(one.graph, file);
-    check_dims(compile_.dims, graph_);
+    check_dims(compile_, graph_);
     compile_.configs = &tuning_;
     compile_.plan = &tuning_;
     bound_ = graph_.bind(compile_.dims);
