@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,8 @@ struct GraphFileOptions {
   // constant of the graph; without its data here the file is refused. The dims of the others are
   // taken from their shapes here.
   const GivenInputs* inputs = nullptr;
+  // ONNX only. These dims stay symbols although the shapes of given inputs tell their sizes.
+  std::set<std::string, std::less<>> open_dims = {};
   // Files that the graph names, as bytes, which must live as long as the graph and its copies; and
   // whether the others are looked for in the graph's folder.
   BytesByName files = {};
@@ -51,11 +54,11 @@ struct GraphFileOptions {
   // The input of each pair becomes a state, zeros at first, and the output, of the same type, what
   // is assigned to it: both are no longer among the graph's inputs and outputs.
   StatePairs states = {};
+  // Errors propose options of the command line; false: the members of the API's options.
+  bool is_tool = true;
   // Called with warnings about a file that is read all the same; the default logs them.
   std::function<void(const std::string&)> warn = warn_through_log;
 };
-  // Errors propose options of the command line; false: the members of the API's options.
-  bool is_tool = true;
 
 // Loads a graph file by its extension: .yaml or .yml, .onnx. Throws Error(bad_input) "FILE:LINE:
 // ..." for every mistake in the file. Weights are read or drawn on first use, so errors in weight

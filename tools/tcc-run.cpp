@@ -113,9 +113,11 @@ class ProgramRun {
     set_compile_options(options_.compile, compile_);
     const InputFiles& files = files_.emplace(options_.inputs);
     set_dims(options_.dims, options_.compile, compile_);
-    graph_ = load_graph(
-        options_.graph,
-        {.dims = compile_.dims, .inputs = &files, .states = parse_states(options_.inputs)});
+    GraphFileOptions how{.dims = compile_.dims, .inputs = &files};
+    for (const auto& [name, range] : compile_.open_dims) how.open_dims.insert(name);
+    for (const auto& [name, value] : compile_.equal_dims) how.open_dims.insert(name);
+    how.states = parse_states(options_.inputs);
+    graph_ = load_graph(options_.graph, how);
     check_dims(compile_, graph_);
     settle_dims("tcc-run", graph_, compile_);
     const ir::Numbers numbers = sizes_of_run(files);
@@ -165,7 +167,6 @@ class ProgramRun {
         known[name] = first_length_of(*grown, range);
       dims.push_back({name, name, 1, range});
     }
-    if (!files.is_empty()) check_open_dims_stay();
     std::vector<RunInput> inputs;
     for (const ir::Value* input : graph_.inputs) inputs.push_back({input->name, input->shape()});
     add_sizes_of_inputs(inputs, dims, files, known);
@@ -189,20 +190,6 @@ class ProgramRun {
     const auto append = std::ranges::find_if(graph_.nodes(), is_its);
     return first_length(state.name, static_cast<size_t>(ir::append_of(**append).dim), range,
                         options_.states.load);
-  }
-
-  // An ONNX graph is read with the shapes of given inputs: a dim that one of them tells is a
-  // number.
-  void check_open_dims_stay() const {
-    std::set<std::string> symbols;
-    for (const auto* values : {&graph_.inputs, &graph_.states})
-      for (const ir::Value* value : *values) symbols.merge(ir::open_dims(value->shape()));
-    for (const auto& [name, range] : compile_.open_dims)
-      if (options_.graph.ends_with(".onnx") && graph_.dims.contains(name) &&
-          !symbols.contains(name))
-        fail_input("--dim ", name, ": cannot stay open in ", options_.graph,
-                   ", which is read with the shapes of given inputs: give --dim ", name,
-                   "=N, or --at ", name, "=N and no --input");
   }
 
   // Says in one line which sizes nothing gives.

@@ -232,10 +232,19 @@ SymInt Importer::dim(const pb::ValueInfoProto& input, int k, const pb::TensorSha
     fail(str("input ", quoted_name(input.name()), ": dim ", quoted_name(name), ": ", error.what()));
   }
   // Inputs at hand say what the dims are, unless they were asked to be something else.
-  if (!extent.is_const() && given && given->shape.size() == static_cast<size_t>(shape.dim_size()))
+  if (!extent.is_const() && !stays_open(extent) && given &&
+      given->shape.size() == static_cast<size_t>(shape.dim_size()))
     extent = given->shape[static_cast<size_t>(k)];
   if (const auto found = symbols_.find(key); found != symbols_.end()) found->second = extent;
   return bound_[key] = extent;
+}
+
+bool Importer::stays_open(const SymInt& extent) const {
+  bool found = false;
+  extent.visit_atoms([&](const ir::AtomPtr& atom) {
+    found |= atom->kind == ir::Atom::Kind::symbol && options_.open_dims.contains(atom->name);
+  });
+  return found;
 }
 
 ir::Type Importer::input_type(const pb::ValueInfoProto& input) {

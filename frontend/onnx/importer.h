@@ -85,6 +85,7 @@ class Importer {
   // Returns the graph's symbol for a name of the file: an identifier that is unique for each key.
   SymInt symbol(const std::string& key, const std::string& name);
   SymInt named_dim(const std::string& name);
+  bool stays_open(const SymInt& extent) const;
   // Fails where `info` says that the value is of another type.
   void check_element_type(const pb::ValueInfoProto& info, const Operand& operand,
                           std::string_view kind) const;
