@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -100,9 +101,9 @@ struct MemoryOptions {
   std::filesystem::path folder{};
   // Inputs that become states, and the outputs that become their next values, as in Graph::load.
   std::map<std::string, std::string> states{};
-};
   // Inputs of an ONNX model that decide shapes, as in Graph::load.
   std::map<std::string, HostTensor> inputs{};
+};
 
 // A graph as it was written: its dims may still be symbols. A Graph is immutable, and copies share
 // its contents.
@@ -355,6 +356,9 @@ class Context {
   // the outputs. Open dims have the sizes of the tensors' shapes. Throws Error(bad_input) for a
   // wrong number of inputs, a wrong dtype or a shape that does not fit.
   std::vector<HostTensor> run(std::span<const HostTensor> inputs);
+  std::vector<HostTensor> run(std::initializer_list<HostTensor> inputs) {
+    return run(std::span<const HostTensor>(inputs.begin(), inputs.size()));
+  }
   // Does the same on plain host memory, at the sizes that were set. Each pointer refers to
   // TensorSpec::bytes bytes.
   void run_host(std::span<const void* const> inputs, std::span<void* const> outputs);

@@ -79,6 +79,15 @@ TEST(Api, RunsTheReference) {
   EXPECT_EQ(outputs[0].as<float>()[1], -6);
 }
 
+TEST(Api, RunsOnAListOfTensors) {
+  const Graph graph = Graph::from_yaml(
+      "tcc: 1\ninputs: {x: {dtype: f32, shape: [2]}}\nnodes: [{out: y, op: relu, in: [x]}]\n"
+      "outputs: [y]\n");
+  Context context(compile(graph, "null"));
+  const auto x = HostTensor::of<float>({2}, {1, 2});
+  EXPECT_EQ(context.run({x}).size(), 1u);
+}
+
 TEST(Api, NarrowFloatsAreBits) {
   HostTensor x("f8e4m3", {2});
   x.as<std::uint8_t>()[0] = 0x7e;
