@@ -535,8 +535,9 @@ class Builder {
   }
 
   std::string plan_text() const {
-    std::string text = str("arena ", executable_.arena_bytes, " bytes, at most ",
-                           executable_.live_bytes_peak, " live\n");
+    std::string text =
+        str("arena ", executable_.arena_bytes, " bytes, at most ", executable_.live_bytes_peak,
+            " live", executable_.arena_bytes.is_const() ? "" : " at usual sizes", "\n");
     for (const BufferInfo& buffer : executable_.buffers)
       if (buffer.is_in_arena())
         text += str("  ", buffer.offset, "..", buffer.offset + buffer.bytes, " ", buffer.name,

@@ -11,6 +11,7 @@ import argparse
 import array
 import ctypes
 import json
+import pathlib
 import sys
 
 
@@ -48,8 +49,18 @@ class Error(RuntimeError):
         self.status = status
 
 
+def library_path():
+    """The library of the prefix that this file is installed in (share/tcc/examples), else the system's."""
+    prefix = pathlib.Path(__file__).resolve().parents[3]
+    for folder in ("lib", "lib64", "lib/*-linux-gnu"):
+        for path in sorted(prefix.glob(f"{folder}/libtcc-core.so.0")):
+            return str(path)
+    return "libtcc-core.so.0"
+
+
 class Library:
-    def __init__(self, path="libtcc-core.so.0"):
+    def __init__(self, path=None):
+        path = path or library_path()
         handle, pointers = ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)
         try:
             lib = ctypes.CDLL(path)
@@ -189,7 +200,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("graph", nargs="?", default="examples/demo.yaml")
     parser.add_argument("device", nargs="?", default="auto")
-    parser.add_argument("--library", default="libtcc-core.so.0")
+    parser.add_argument("--library", help="by default that of this file's prefix, else the system's")
     arguments = parser.parse_args()
 
     compiled = Compiled(Library(arguments.library), arguments.graph, arguments.device)

@@ -69,7 +69,8 @@ std::string sizes_text(const Executable& executable, const Chosen& chosen) {
   for (const std::vector<DimBounds>& all : bounds_of(executable, chosen)) {
     const char* separator = text.empty() ? "" : " or ";
     for (const auto& [size, least, most] : all) {
-      text += str(separator, size, " in ", least, "..", most);
+      text += str(separator, size, least == most ? " = " : " in ", least,
+                  least == most ? "" : str("..", most));
       separator = ", ";
     }
   }

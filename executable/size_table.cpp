@@ -37,7 +37,8 @@ std::string to_string(const std::vector<SizeCondition>& any_of) {
 std::string to_string(const SizeCondition& condition) {
   std::string text;
   for (const auto& [number, least, most] : condition)
-    text += str(text.empty() ? "" : ", ", number, " in ", least, "..", most);
+    text += str(text.empty() ? "" : ", ", number, least == most ? " = " : " in ", least,
+                least == most ? "" : str("..", most));
   return text;
 }
 

@@ -163,7 +163,7 @@ ArenaPlan plan_memory(std::vector<Lifetime> lifetimes) {
     if (lifetime.size.is_const()) fixed.push_back(lifetime);
   }
   plan.bytes = plan_arena(fixed);
-  plan.live_peak = live_peak(fixed);
+  plan.live_peak = live_peak(plan.lifetimes);
   for (size_t i = 0; i < fixed.size(); ++i) plan.offsets[fixed_numbers[i]] = fixed[i].offset;
   place_open(std::move(open), plan);
   return plan;

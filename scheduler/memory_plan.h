@@ -45,7 +45,7 @@ struct ArenaPlan {
   std::vector<Lifetime> lifetimes;
   std::vector<SymInt> offsets;
   SymInt bytes = 0;
-  int64_t live_peak = 0;  // of lifetimes whose sizes are numbers
+  int64_t live_peak = 0;  // at usual sizes
 };
 
 // Values whose sizes are numbers lie as plan_arena says. Behind them are places for values with

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executable/quirks.h"
+#include "ir/suggest.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -33,9 +34,7 @@ Target target_by_name(std::string_view wanted) {
         exec::apply_quirks(*target);  // those of every driver
         return *std::move(target);
       }
-  std::string known;
-  for (const std::string& name : target_names()) known += (known.empty() ? "" : ", ") + name;
-  fail_input("unknown target '", wanted, "'; there are ", known);
+  fail_input("unknown target '", wanted, "'", ir::or_known(wanted, target_names()));
 }
 
 std::vector<std::string> target_names() {

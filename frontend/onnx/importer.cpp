@@ -440,7 +440,7 @@ void Importer::fail_unknown(OpNode& op, const std::string& domain) const {
   if (unknown.size() > 1) fail(to_string(unknown));
   op.fail(str("operator ", quoted_name(op.type()),
               domain.empty() ? "" : str(" of domain ", quoted_name(domain)), " is not supported",
-              suggest_operator(op.type())));
+              why_unsupported({.domain = domain, .op = op.type(), .first = ""})));
 }
 
 int32_t Importer::narrow_operands(const OpNode& op, const Scope& scope,

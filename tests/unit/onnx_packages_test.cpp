@@ -216,6 +216,13 @@ TEST(OnnxNeeds, AreNotBlamedForOtherErrors) {
   }
 }
 
+TEST(OnnxNeeds, CannotBeMetWhereDataDecidesTheShape) {
+  OnnxModel model;
+  model.input("x", {{4}}).node("NonZero", {"x"}, {"y"}, {}).output("y");
+  EXPECT_ERROR(model.import(),
+               "operator 'NonZero' is not supported; the shape of its result follows from data");
+}
+
 // A product of shapes that do not fit has an error whatever its rows are.
 TEST(OnnxNeeds, AreNotProposedWhereDimsCannotHelp) {
   OnnxModel model;

@@ -174,8 +174,9 @@ TEST(SizesApi, SizesChooseAmongKernels) {
         ASSERT_EQ(range.size(), 1u);
         const auto& [dim, least, most] = range[0];
         EXPECT_EQ(dim, "B");
-        text += (text.empty() ? "B in " : " or B in ") + std::to_string(least) + ".." +
-                std::to_string(most);
+        text += (text.empty() ? "B" : " or B") +
+                (least == most ? " = " + std::to_string(least)
+                               : " in " + std::to_string(least) + ".." + std::to_string(most));
         holds |= least <= size && size <= most;
       }
       EXPECT_EQ(choice.text, text);

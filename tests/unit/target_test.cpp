@@ -14,6 +14,7 @@
 #include "support/config_folder.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "tests/expect_error.h"
 #include "tests/source_dir.h"
 
 namespace tcc::sched {
@@ -132,6 +133,11 @@ TEST(TargetTest, ProfilesListTheirMatrixUnits) {
     EXPECT_NE(message_of(with(units)).find("matrix_units: expected a"), std::string::npos) << units;
 }
 
+TEST(TargetTest, AMisspeltNameIsSuggested) {
+  EXPECT_ERROR(target_by_name("cuda:sm90a"),
+               "unknown target 'cuda:sm90a'; did you mean 'cuda:sm_90a'?");
+}
+
 TEST(TargetTest, AnUnknownNameListsWhatThereIs) {
   for (const char* name :
        {"", "cuda:sm_10", "cuda:sm_80a", "cuda:", "vulkan:voodoo", "vulkan:../targets/intel",
@@ -142,8 +148,10 @@ TEST(TargetTest, AnUnknownNameListsWhatThereIs) {
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::bad_input);
       const std::string message = error.what();
-      EXPECT_EQ(message.find("unknown target '" + std::string(name) + "'; there are "), 0u)
-          << message;
+      const std::string begin = "unknown target '" + std::string(name) + "'; ";
+      EXPECT_EQ(message.find(begin), 0u) << message;
+      if (message.starts_with(begin + "did you mean '")) continue;
+      EXPECT_EQ(message.find("there are "), begin.size()) << message;
       EXPECT_NE(message.find(" cuda:sm_70, "), std::string::npos) << message;
       EXPECT_NE(message.find("vulkan:mali"), std::string::npos) << message;
     }
