@@ -1,6 +1,6 @@
 # tcc-runtime: what runs packages and serialised executables without the compiler (libtcc-runtime.so, libtcc-runtime.dll): the
 # folders support, executable and runtime, the part of api that runs (tcc_api_run), of ir the data types, of frontend
-# safetensors. TCC_RUNTIME_ONLY builds nothing else, for other systems, too, and without packages and their API.
+# safetensors. TCC_RUNTIME_ONLY builds nothing else, for other systems, too, and without the public API (packages are read).
 set(parts tcc_support tcc_ir_data tcc_executable tcc_runtime)
 if(NOT TCC_RUNTIME_ONLY)
   list(APPEND parts tcc_frontend_data tcc_api_run)

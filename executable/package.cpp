@@ -60,7 +60,7 @@ struct Package::Contents {
   struct File {
     std::string name;
     int64_t bytes = 0;
-    mutable std::once_flag opened;
+    mutable std::mutex opening;
     mutable std::shared_ptr<const MappedFile> map;
   };
 
@@ -87,16 +87,17 @@ struct Package::Contents {
 };
 
 std::shared_ptr<const MappedFile> Package::Contents::open(const File& beside) const {
-  std::call_once(beside.opened, [&] {
-    if (folder.empty())
-      fail("has weights in the file '", beside.name, "', and no folder to look for it");
-    const std::filesystem::path path = resolve_inside(folder, beside.name);
-    auto map = std::make_shared<const MappedFile>(path);
-    if (static_cast<int64_t>(map->size()) != beside.bytes)
-      fail("has weights in ", path.string(), ", which has ", map->size(), " bytes and had ",
-           beside.bytes);
-    beside.map = std::move(map);
-  });
+  // Not std::call_once: an error thrown in there waits forever on Windows.
+  const std::scoped_lock lock(beside.opening);
+  if (beside.map) return beside.map;
+  if (folder.empty())
+    fail("has weights in the file '", beside.name, "', and no folder to look for it");
+  const std::filesystem::path path = resolve_inside(folder, beside.name);
+  auto map = std::make_shared<const MappedFile>(path);
+  if (static_cast<int64_t>(map->size()) != beside.bytes)
+    fail("has weights in ", path.string(), ", which has ", map->size(), " bytes and had ",
+         beside.bytes);
+  beside.map = std::move(map);
   return beside.map;
 }
 

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "executable/serialize.h"
-#include "scheduler/target.h"
 #include "support/content_hash.h"
 #include "support/error.h"
 #include "tests/expect_error.h"
@@ -39,17 +38,6 @@ TEST(Executables, ComeBackAsTheyWereWritten) {
     // Equal constants are in the file once.
     EXPECT_EQ(back.store->load(0).bytes.data(), back.store->load(1).bytes.data());
     EXPECT_EQ(back.store->key(0), back.store->key(1));
-  }
-}
-
-// Facts of a device that scheduling and loading read are written whole; quirks are the loading
-// machine's.
-TEST(Executables, HaveTheirTarget) {
-  Executable executable = sample();
-  for (const std::string& name : sched::target_names()) {
-    executable.target = sched::target_by_name(name);
-    executable.target.switched_off.clear();
-    EXPECT_EQ(read(written(executable)).target, executable.target) << name;
   }
 }
 

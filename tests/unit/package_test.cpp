@@ -243,10 +243,12 @@ TEST(Packages, MayHaveWeightsInAFileBesideThem) {
   package.files = {{"w.bin", 21, {{5, 16, content_hash(beside)}}}};
   const Bytes bytes = written(package);
   EXPECT_NE(text_of(bytes).find(" | 0 | 5\n"), std::string::npos);
-  const Package read_back = read(bytes, folder);
-  EXPECT_EQ(read_back.weight_bytes(), 32);
-  EXPECT_NO_THROW(read_back.verify());
-  EXPECT_EQ(read_back.executable(1).store->load(1).bytes[0], std::byte{9});
+  {  // Windows replaces no file that is mapped
+    const Package read_back = read(bytes, folder);
+    EXPECT_EQ(read_back.weight_bytes(), 32);
+    EXPECT_NO_THROW(read_back.verify());
+    EXPECT_EQ(read_back.executable(1).store->load(1).bytes[0], std::byte{9});
+  }
 
   EXPECT_ERROR_KIND(read(bytes).executable(1).store->load(1), ErrorKind::bad_input,
                     "and no folder to look for it");

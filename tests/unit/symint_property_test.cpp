@@ -174,34 +174,5 @@ TEST(SymIntProperty, LawsOfDivision) {
   EXPECT_LT(misses * 200, cases) << misses << " of " << cases;
 }
 
-// Every way of splitting `total` into factors, applied to an offset and undone.
-TEST(SymIntProperty, ReshapesCancel) {
-  for (uint32_t seed = 0; seed < 2000; ++seed) {
-    Generator generator(seed);
-    const auto random_shape = [&] {
-      int64_t primes[] = {2, 2, 2, 3, 3, 5};
-      Shape shape;
-      for (int64_t prime : primes) {
-        if (shape.empty() || generator.pick(0, 1) == 0)
-          shape.push_back(prime);
-        else
-          shape.back() = shape.back() * prime;
-      }
-      return shape;
-    };
-    const Shape from = random_shape(), through = random_shape();
-    std::vector<SymInt> axes;
-    for (size_t d = 0; d < from.size(); ++d)
-      axes.push_back(SymInt::axis("i" + std::to_string(d), from[d]));
-    const SymInt flat = SymInt::axis("flat", product(from));
-    EXPECT_EQ(linearize(delinearize(flat, from), from), flat) << to_string(from);
-    const SymInt offset = linearize(axes, from);
-    const SymInt back = linearize(delinearize(offset, through), through);
-    EXPECT_EQ(back, offset) << to_string(from) << " through " << to_string(through);
-    const std::vector<SymInt> index = delinearize(back, from);
-    for (size_t d = 0; d < from.size(); ++d) EXPECT_EQ(index[d], axes[d]) << to_string(from);
-  }
-}
-
 }  // namespace
 }  // namespace tcc::ir

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "backends/backend.h"
+#include "executable/serialize.h"
 #include "scheduler/device_sources.h"
 #include "scheduler/target_profile.h"
 #include "support/config_folder.h"
@@ -16,6 +17,7 @@
 #include "support/file.h"
 #include "tests/expect_error.h"
 #include "tests/source_dir.h"
+#include "tests/unit/sample_executable.h"
 
 namespace tcc::sched {
 namespace {
@@ -204,6 +206,18 @@ TEST(TargetProfileTest, MistakesNameFileLineAndKey) {
   EXPECT_EQ(message_of("[1, 2]"), "gpu.yaml:1: expected a map of the target's limits");
   EXPECT_EQ(message_of(""), "gpu.yaml:1: expected a map of the target's limits");
   EXPECT_NE(message_of("a: [1").find("gpu.yaml:"), std::string::npos);
+}
+
+// Facts of a device that scheduling and loading read are written whole; quirks are the loading
+// machine's.
+TEST(Target, IsWrittenWithItsExecutables) {
+  exec::Executable executable = exec::sample();
+  for (const std::string& name : target_names()) {
+    executable.target = target_by_name(name);
+    executable.target.switched_off.clear();
+    const auto bytes = std::make_shared<const exec::Bytes>(exec::written(executable));
+    EXPECT_EQ(exec::read_executable(bytes, *bytes, "file").target, executable.target) << name;
+  }
 }
 
 }  // namespace
