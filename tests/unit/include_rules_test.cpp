@@ -224,4 +224,23 @@ TEST_F(IncludeRules, TheCheckItselfFindsViolations) {
   EXPECT_NE(violation(root, "runtime", {1, true, "scheduler/target.h"}), "");
 }
 
+// A program with libtcc-core.so and an archive of a folder would have two copies of the lists in
+// which back ends and templates register themselves.
+TEST(LinkRules, NoProgramHasALibraryTwice) {
+  std::ifstream ninja(tcc::testing::binary_dir() / "build.ninja");
+  if (!ninja) GTEST_SKIP() << "another generator than Ninja";
+  const std::regex archive(
+      R"(lib/libtcc_(support|ir|executable|frontend|scheduler|backends|runtime|autotune)(_data)?\.a)");
+  std::string line, program;
+  int with_core = 0;
+  while (std::getline(ninja, line)) {
+    if (line.starts_with("build bin/")) program = line.substr(6, line.find(':') - 6);
+    if (!line.starts_with("  LINK_LIBRARIES = ") || line.find("libtcc-core.so") == line.npos)
+      continue;
+    ++with_core;
+    EXPECT_FALSE(std::regex_search(line, archive)) << program;
+  }
+  EXPECT_GT(with_core, 0);
+}
+
 }  // namespace
