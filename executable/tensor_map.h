@@ -2,6 +2,8 @@
 // when the kernel is bound to addresses, and it is passed after the buffers.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -40,9 +42,16 @@ struct TensorMap {
   Im2col im2col = {};           // of that kind; 3 to 5 dims
   std::vector<int> steps = {};  // elements from one that is loaded to the next, by dim; empty: 1
   // Tiled: a side of the box is no longer than its dim, rounded up to so many elements; 0: it is
-  // as `box` says. Empty: all are.
+  // as `box` says. Empty: all are. box_side() tells.
   std::vector<int> clip = {};
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
+
+// The side of a load's box in dim `i`, which has so many elements.
+inline int64_t box_side(const TensorMap& map, size_t i, int64_t elements) {
+  const int64_t side = map.box[i], unit = map.clip.empty() ? 0 : map.clip[i];
+  if (unit == 0 || elements >= side) return side;
+  return std::min(side, (elements + unit - 1) / unit * unit);
+}
 
 }  // namespace tcc::exec

@@ -62,12 +62,8 @@ CUresult encode_tiled(const Context& context, const exec::TensorMap& map, const 
                       CUtensorMap& encoded) {
   TCC_CHECK(map.box.size() == fields.rank, map.name, ": a box of rank ", map.box.size());
   std::array<uint32_t, kMaxRank> box{};
-  for (size_t i = 0; i < map.box.size(); ++i) {
-    box[i] = static_cast<uint32_t>(map.box[i]);
-    const uint64_t unit = map.clip.empty() ? 0 : static_cast<uint64_t>(map.clip[i]);
-    if (unit > 0 && fields.dims[i] < box[i])
-      box[i] = std::min(box[i], static_cast<uint32_t>((fields.dims[i] + unit - 1) / unit * unit));
-  }
+  for (size_t i = 0; i < map.box.size(); ++i)
+    box[i] = static_cast<uint32_t>(exec::box_side(map, i, map.dims[i].value()));
   return context.api().cuTensorMapEncodeTiled(
       &encoded, type_of(map), fields.rank, fields.first, fields.dims.data(), fields.strides.data(),
       box.data(), fields.steps.data(), 0, swizzle_of(map), kPromotion, 0);

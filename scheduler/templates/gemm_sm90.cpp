@@ -107,21 +107,11 @@ struct Shape : GemmShape {
   double busy_units(const Target& target) const {
     return static_cast<double>(std::min<int64_t>(workgroups(), target.compute_units));
   }
-  // Rows of the operands' tiles that copies bring at most.
-  int64_t rows_a() const { return sm90::rows_a(kernel); }
-  int64_t rows_b() const { return sm90::rows_b(kernel); }
-  // Those that one of the workgroups which share them copies.
-  double rows_copied_a() const {
-    return static_cast<double>(sm90::clips_a(kernel)
-                                   ? sm90::rows_loaded(kernel.product.a, side.m, block_m, 1)
-                                   : rows_a()) /
-           static_cast<double>(cluster_n);
-  }
-  double rows_copied_b() const {
-    return static_cast<double>(sm90::clips_b(kernel)
-                                   ? sm90::rows_loaded(kernel.product.b, side.n, block_n, 1)
-                                   : rows_b()) /
-           static_cast<double>(cluster_m);
+  // Rows of a tile of the first or the second operand that one of the workgroups which share them
+  // copies, at the usual sizes.
+  double rows_copied(bool first) const {
+    const int64_t rows = first ? sm90::rows_a(kernel, side.m) : sm90::rows_b(kernel, side.n);
+    return static_cast<double>(rows) / static_cast<double>(first ? cluster_n : cluster_m);
   }
 
   const ConvGemm& gemm;
@@ -188,7 +178,7 @@ double cached_cycles(const Shape& s, const Target& target) {
   double own_bytes = 0, all_bytes = 0;
   for (const bool first : {true, false}) {
     const MatrixOperand& operand = first ? s.side.a : s.side.b;
-    const double bytes = (first ? s.rows_copied_a() : s.rows_copied_b()) * kLineBytes;
+    const double bytes = s.rows_copied(first) * kLineBytes;
     const bool inside =
         operand.load != Load::computed && !operand.view.aligned(kSector, operand.line_stride());
     own_bytes += bytes * (inside ? kInsideOwn : 1);
@@ -200,7 +190,7 @@ double cached_cycles(const Shape& s, const Target& target) {
 // Bytes of stages that wait for memory, where one of the operands is read once.
 double in_flight(const Shape& s, const Target& target) {
   if (s.computed || (s.tiles_m * s.cluster_m > 1 && s.tiles_n * s.cluster_n > 1)) return HUGE_VAL;
-  const double rows = s.rows_copied_a() + s.rows_copied_b();
+  const double rows = s.rows_copied(true) + s.rows_copied(false);
   const auto tiles = static_cast<double>(s.tiles_m * s.tiles_n * s.cluster_m * s.cluster_n);
   const double from_memory =
       std::min(1.0, static_cast<double>(s.side.m + s.side.n) / (tiles * rows));
@@ -472,7 +462,7 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
       if (!kernels::is_copied(operand.load)) continue;
       const std::string map = first ? "map_a" : "map_b";
       const SymInt& free = first ? s.side.rows : s.side.columns;
-      const int64_t rows = first ? s.rows_a() : s.rows_b(),
+      const int64_t rows = first ? sm90::rows_a(s.kernel) : sm90::rows_b(s.kernel),
                     share = first ? s.cluster_n : s.cluster_m;
       kernel.maps.push_back(
           operand.load == Load::im2col ? image_map(s, rows / share, map)

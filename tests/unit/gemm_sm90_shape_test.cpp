@@ -33,8 +33,8 @@ TEST(GemmSm90Shape, LastTilesLieWithinTheOperand) {
       }
 }
 
-// Clipped sides of the boxes of a linear layer's kernel, by map.
-std::multiset<std::vector<int>> clips_of(std::map<std::string, int64_t> config, bool open) {
+// The maps of a linear layer's kernel.
+std::vector<exec::TensorMap> maps_of(std::map<std::string, int64_t> config, bool open) {
   const ir::Graph graph = parse_yaml_graph(
       "tcc: 1\nname: linear\ndims: {M: 72}\n"
       "inputs: {x: {dtype: bf16, shape: [M, 256]}, w: {dtype: bf16, shape: [200, 256]}}\n"
@@ -50,9 +50,16 @@ std::multiset<std::vector<int>> clips_of(std::map<std::string, int64_t> config, 
   const ir::Graph bound = graph.bind({});
   const exec::Executable executable =
       compile(open ? graph : bound, sched::target_by_name("cuda:sm_90a"), options);
-  std::multiset<std::vector<int>> clips;
+  std::vector<exec::TensorMap> maps;
   for (const exec::KernelLaunch* launch : exec::usual_launches(executable))
-    for (const exec::TensorMap& map : launch->maps) clips.insert(map.clip);
+    maps.insert(maps.end(), launch->maps.begin(), launch->maps.end());
+  return maps;
+}
+
+// Clipped sides of their boxes, by map.
+std::multiset<std::vector<int>> clips_of(std::map<std::string, int64_t> config, bool open) {
+  std::multiset<std::vector<int>> clips;
+  for (const exec::TensorMap& map : maps_of(std::move(config), open)) clips.insert(map.clip);
   return clips;
 }
 
@@ -68,6 +75,25 @@ TEST(GemmSm90Shape, BoxesAreClippedToOpenRows) {
     EXPECT_EQ(clips(1, 1, false), Clips({as_it_is, as_it_is}));
     // Workgroups that copy slices of the open rows for each other copy whole ones.
     EXPECT_EQ(clips(swapped ? 2 : 1, swapped ? 1 : 2, true), Clips({as_it_is, as_it_is}));
+  }
+}
+
+// A kernel waits for the bytes of as many rows as the boxes have that the host encodes.
+TEST(GemmSm90Shape, KernelsWaitForTheRowsOfTheBoxes) {
+  const kernels::Operand by_k = {.major_k = true};
+  for (const int64_t swapped : {0, 1}) {
+    int clipped = 0;
+    for (const exec::TensorMap& map :
+         maps_of({{"cluster_m", 1}, {"cluster_n", 1}, {"swapped", swapped}}, true)) {
+      if (map.clip.empty()) continue;
+      ++clipped;
+      EXPECT_EQ(map.box.at(1), swapped ? 64 : 128);
+      for (int64_t size = 1; size <= 300; ++size)
+        ASSERT_EQ(exec::box_side(map, 1, size), sm90::rows_loaded(by_k, size, map.box[1], 1))
+            << size;
+      EXPECT_EQ(exec::box_side(map, 0, 1), map.box[0]) << "k is not clipped";
+    }
+    EXPECT_EQ(clipped, 1) << swapped;
   }
 }
 

@@ -121,19 +121,12 @@ constexpr Int stage_bytes(const GemmSm90& g) { return a_bytes(g) + b_bytes(g); }
 
 // Rows of a tile that TMA loads, of which each of `share` workgroups loads a slice. Rows far
 // outside of the only tile are not loaded: TMA takes longer to fill them with zeros than to load
-// elements, and what shared memory has there reaches no result.
+// elements, and what shared memory has there reaches no result. A clipped box of a tensor map has
+// as many (exec::box_side).
 constexpr Int rows_loaded(const Operand& x, Int size, Int block, Int share) {
   return !x.major_k     ? round_up(least(size, block), line_rows(x))
          : size < block ? round_up(ceil_div(size, share), kEight) * share
                         : block;
-}
-constexpr Int rows_a(const GemmSm90& g) {
-  return rows_loaded(g.product.a, g.product.open.m ? g.block_m : g.product.m, g.block_m,
-                     g.cluster_n);
-}
-constexpr Int rows_b(const GemmSm90& g) {
-  return rows_loaded(g.product.b, g.product.open.n ? g.block_n : g.product.n, g.block_n,
-                     g.cluster_m);
 }
 // Whether the rows that TMA loads follow from a size that comes at run time: so do the boxes of the
 // tensor map then, unless workgroups load slices.
@@ -145,6 +138,23 @@ constexpr bool clips_a(const GemmSm90& g) {
 }
 constexpr bool clips_b(const GemmSm90& g) {
   return clips_rows(g, g.product.b, g.product.open.n, g.cluster_m);
+}
+// Rows of a tile of A (or B) where the operand has m (or n) rows. A size that comes at run time
+// counts as one that fills a tile, unless boxes are clipped to it.
+constexpr Int rows_a(const GemmSm90& g, Int m) {
+  return rows_loaded(g.product.a, g.product.open.m && !clips_a(g) ? g.block_m : m, g.block_m,
+                     g.cluster_n);
+}
+constexpr Int rows_b(const GemmSm90& g, Int n) {
+  return rows_loaded(g.product.b, g.product.open.n && !clips_b(g) ? g.block_n : n, g.block_n,
+                     g.cluster_m);
+}
+// The most of them: the boxes of the tensor map.
+constexpr Int rows_a(const GemmSm90& g) {
+  return rows_a(g, g.product.open.m ? g.block_m : g.product.m);
+}
+constexpr Int rows_b(const GemmSm90& g) {
+  return rows_b(g, g.product.open.n ? g.block_n : g.product.n);
 }
 
 // Where a tile begins whose rows would be [at, at + block). The last one is moved back until its
