@@ -25,7 +25,7 @@ const std::map<std::string_view, Shown>& shown_options() {
       {"self-test", {"Device"}},
       {"time-limit", {"Device", "SECONDS"}},
       {"dim", {"Graph and inputs", "NAME=N"}},
-      {"at", {"Graph and inputs", "NAME=N"}},
+      {"at", {"Graph and inputs", "NAME=N,N"}},
       {"specialize", {"Graph and inputs", "NAME=N,N"}},
       {"input", {"Graph and inputs", "NAME=FILE|NUMBERS"}},
       {"inputs", {"Graph and inputs", "FILE.npz"}},

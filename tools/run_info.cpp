@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <iostream>
 
 #include "autotune/clocks.h"
 #include "support/version.h"
@@ -66,6 +67,14 @@ void add_device(JsonWriter& json, const runtime::Device& device) {
   json.member("driver", target.driver).member("target", target.id());
   add_clocks(json, device.pci_address());
   json.end_object();
+}
+
+void print_reports(const std::vector<std::string>& objects) {
+  const bool is_list = objects.size() > 1;
+  if (is_list) std::cout << "[\n";
+  for (size_t i = 0; i < objects.size(); ++i)
+    std::cout << objects[i] << (i + 1 < objects.size() ? ",\n" : "\n");
+  if (is_list) std::cout << "]\n";
 }
 
 }  // namespace tcc::tools

@@ -29,4 +29,7 @@ void add_made_by(JsonWriter& json);
 // where the driver does not tell}.
 void add_device(JsonWriter& json, const runtime::Device& device);
 
+// Prints the objects of the runs: the only one as it is, several as a list.
+void print_reports(const std::vector<std::string>& objects);
+
 }  // namespace tcc::tools

@@ -39,14 +39,27 @@ class RunPackage {
         std::make_shared<const runtime::Program>(device_, std::move(chosen.executable));
     load_seconds_ = seconds_since(start);
     const InputFiles files(options_.inputs);
-    take_sizes(program->executable(), files);
+    const std::vector<ir::Numbers> at = parse_at(options_.at);
+    check_one_run(at.size(), options_.outputs, options_.states.save);
+    check_outputs_path(options_.outputs, program->executable().outputs.size());
+    check_has_states(options_.states, options_.package,
+                     !exec::state_buffers(program->executable()).empty());
+    for (const ir::Numbers& sizes : at)
+      sizes_.push_back(sizes_of_run(program->executable(), files, sizes));
+    for (const exec::Dims& dims : sizes_) run_at(dims, program, files);
+    if (options_.json) print_reports(reports_);
+    return 0;
+  }
+
+ private:
+  void run_at(const exec::Dims& dims, const std::shared_ptr<const runtime::Program>& program,
+              const InputFiles& files) {
+    dims_ = dims;
     const exec::Sizes sizes = first_sizes(program->executable());
     take_interface(program->executable(), sizes);
     take_states(program->executable(), sizes);
-    check_outputs_path(options_.outputs, interface_.outputs.size());
-    check_has_states(options_.states, options_.package, !states_.empty());
     std::vector<Tensor> inputs = load_inputs(interface_, files, options_.seed);
-    say_drawn_inputs("tcc-run", interface_, files);
+    if (&dims == &sizes_.front()) say_drawn_inputs("tcc-run", interface_, files);
 
     const auto begin = std::chrono::steady_clock::now();
     runtime::Context context(program, nullptr, dims_);
@@ -83,12 +96,13 @@ class RunPackage {
       bench_ = measure(context, ran_->executable(), options_.bench);
     }
     report(*program);
-    return 0;
   }
 
- private:
-  void take_sizes(const exec::Executable& executable, const InputFiles& files) {
+  // The sizes of a run, but for the lengths of states, of which the first are left in lengths_.
+  exec::Dims sizes_of_run(const exec::Executable& executable, const InputFiles& files,
+                          const ir::Numbers& at) {
     RunSizes sizes;
+    lengths_.clear();
     for (const exec::StateInfo& state : executable.states)
       if (state.grows()) {
         const exec::OpenDim& dim = executable.dims[static_cast<size_t>(state.dim)];
@@ -98,7 +112,7 @@ class RunPackage {
             first_length(name, static_cast<size_t>(state.axis), dim.range, options_.states.load);
         lengths_[dim.name] = sizes[dim.name].size;
       }
-    for (const auto& [name, size] : parse_at(options_.at)) {
+    for (const auto& [name, size] : at) {
       for (const exec::StateInfo& state : executable.states)
         if (state.grows() && executable.dims[static_cast<size_t>(state.dim)].name == name)
           fail_input("--at ", name, "=", size, ": it is the length of state '",
@@ -117,14 +131,16 @@ class RunPackage {
       inputs.push_back({buffer.name, buffer.shape});
     }
     add_sizes_of_inputs(inputs, dims, files, sizes);
+    exec::Dims result;
     for (const exec::OpenDim& dim : executable.dims) {
       if (lengths_.contains(dim.name)) continue;
       const auto known = sizes.find(dim.name);
       if (known == sizes.end())
         fail_input(options_.package, ": '", dim.name, "' has no size: give --at ", dim.name,
                    "=N, or an input whose shape tells it (", dims_text(executable), ")");
-      dims_[dim.name] = known->second.size;
+      result[dim.name] = known->second.size;
     }
+    return result;
   }
 
   static std::string type_of(const Tensor& tensor) {
@@ -148,6 +164,8 @@ class RunPackage {
   }
 
   void take_states(const exec::Executable& executable, const exec::Sizes& sizes) {
+    states_.clear();
+    last_.clear();
     for (const int number : exec::state_buffers(executable)) {
       const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
       states_.push_back({buffer.name, {buffer.dtype, sizes.of(buffer.shape)}});
@@ -177,12 +195,13 @@ class RunPackage {
     }
   }
 
-  void report(const runtime::Program& program) const {
+  void report(const runtime::Program& program) {
     const exec::Executable& e = ran_->executable();
     if (options_.json) {
-      std::cout << json(program) << "\n";
+      reports_.push_back(json(program));
       return;
     }
+    if (sizes_.size() > 1) std::cout << sizes_text(dims_) << ":\n";
     for (size_t i = 0; i < outputs_.size(); ++i) {
       std::cout << interface_.output_names[i] << ": " << type_of(outputs_[i]);
       const std::string_view emptiness = emptiness_of(outputs_[i]);
@@ -248,8 +267,10 @@ class RunPackage {
   const exec::Package package_;
   std::shared_ptr<runtime::Device> device_;
   size_t part_ = 0;
-  exec::Dims dims_;     // sizes of the open ones
-  exec::Dims lengths_;  // the first ones of states that grow
+  std::vector<exec::Dims> sizes_;     // of the open dims, for each of the runs that --at names
+  std::vector<std::string> reports_;  // of these, in JSON
+  exec::Dims dims_;                   // of the run at hand
+  exec::Dims lengths_;                // the first ones of states that grow
   std::vector<NamedType> states_;
   std::vector<Tensor> last_;               // of the states, after the last run
   const runtime::Program* ran_ = nullptr;  // the whole, or a variant

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "frontend/safetensors.h"
 #include "ir/deciding_extent.h"
 #include "support/checked.h"
 #include "support/error.h"
-#include "tools/program.h"
 
 namespace tcc::tools {
 
@@ -50,8 +50,43 @@ RunSize first_length(const std::string& state, size_t axis, const ir::SizeRange&
   return {range.least, str("the first length of state '", state, "'")};
 }
 
-ir::Numbers parse_at(const std::vector<std::string>& texts) {
-  return parse_numbers(texts, "--at", "it is the size of one run");
+std::vector<ir::Numbers> parse_at(const std::vector<std::string>& texts) {
+  constexpr size_t kMostRuns = 4096;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> dims;  // as they were given
+  for (const std::string& text : texts) {
+    const std::string said = str("--at ", text);
+    auto [name, sizes] = ir::parse_sizes(text, said);
+    auto dim = std::ranges::find(dims, name, &decltype(dims)::value_type::first);
+    if (dim == dims.end()) dim = dims.insert(dim, {name, {}});
+    for (const int64_t size : sizes) {
+      if (std::ranges::find(dim->second, size) != dim->second.end())
+        fail_input(said, ": ", size, " is given twice");
+      dim->second.push_back(size);
+    }
+  }
+  std::vector<ir::Numbers> runs = {{}};
+  for (const auto& [name, sizes] : dims) {
+    if (runs.size() * sizes.size() > kMostRuns)
+      fail_input("--at: these are more than ", kMostRuns, " combinations of sizes");
+    std::vector<ir::Numbers> longer;
+    for (const ir::Numbers& run : runs)
+      for (const int64_t size : sizes) longer.emplace_back(run)[name] = size;
+    runs = std::move(longer);
+  }
+  return runs;
+}
+
+std::string sizes_text(const ir::Numbers& sizes) {
+  std::string text;
+  for (const auto& [name, size] : sizes) text += str(text.empty() ? "" : ", ", name, " = ", size);
+  return text;
+}
+
+void check_one_run(size_t runs, const std::string& outputs, const std::string& saved_states) {
+  if (runs == 1) return;
+  const std::string why = str(": has the results of one run, and --at names ", runs);
+  if (!outputs.empty()) fail_input("--outputs ", outputs, why);
+  if (!saved_states.empty()) fail_input("--save-states ", saved_states, why);
 }
 
 }  // namespace tcc::tools

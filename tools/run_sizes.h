@@ -1,4 +1,4 @@
-// The sizes of one run: dims by name, from options, from the shapes of given inputs and from the
+// The sizes of runs: dims by name, from options, from the shapes of given inputs and from the
 // file that states are loaded from.
 #pragma once
 
@@ -43,7 +43,12 @@ void add_sizes_of_inputs(std::span<const RunInput> inputs, std::span<const RunDi
 RunSize first_length(const std::string& state, size_t axis, const ir::SizeRange& range,
                      const std::string& states_file);
 
-// Reads the texts of --at.
-ir::Numbers parse_at(const std::vector<std::string>& texts);
+// Reads the texts of --at, "B=1,8": the sizes of each run, all combinations of those of several
+// dims, the last dim's fastest. Without texts it is one run of no sizes.
+std::vector<ir::Numbers> parse_at(const std::vector<std::string>& texts);
+// "B = 1, S = 128".
+std::string sizes_text(const ir::Numbers& sizes);
+// Throws Error(bad_input) for files that have the results of one run, where there are several.
+void check_one_run(size_t runs, const std::string& outputs, const std::string& saved_states);
 
 }  // namespace tcc::tools

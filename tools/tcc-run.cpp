@@ -71,15 +71,22 @@ class ProgramRun {
     make_emit_folder();
     load();
     if (!options_.emit.empty()) write_yaml_graph(graph_, options_.emit);
-    if (options_.device == "reference")
-      interpret();
-    else
-      execute();
-    if (!options_.outputs.empty()) save_outputs(bound(), outputs_, options_.outputs);
-    if (!options_.states.save.empty())
-      tcc::save_states(options_.states.save, state_types(), [&](size_t k) { return states_[k]; });
-    report();
-    return passed_ ? 0 : static_cast<int>(ErrorKind::check_failed);
+    if (options_.device != "reference") compile();
+    bool all_passed = true;
+    for (const ir::Numbers& sizes : sizes_) {
+      if (&sizes != &sizes_.front()) begin(sizes);
+      if (options_.device == "reference")
+        interpret();
+      else
+        execute();
+      if (!options_.outputs.empty()) save_outputs(bound(), outputs_, options_.outputs);
+      if (!options_.states.save.empty())
+        tcc::save_states(options_.states.save, state_types(), [&](size_t k) { return states_[k]; });
+      report();
+      all_passed &= passed_;
+    }
+    if (options_.json) print_reports(reports_);
+    return all_passed ? 0 : static_cast<int>(ErrorKind::check_failed);
   }
 
  private:
@@ -120,17 +127,29 @@ class ProgramRun {
     graph_ = load_graph(options_.graph, how);
     check_dims(compile_, graph_);
     settle_dims("tcc-run", graph_, compile_);
-    const ir::Numbers numbers = sizes_of_run(files);
+    const std::vector<ir::Numbers> at = parse_at(options_.at);
+    check_one_run(at.size(), options_.outputs, options_.states.save);
+    for (const ir::Numbers& sizes : at) sizes_.push_back(sizes_of_run(files, sizes));
     say_default_dims("tcc-run", options_.graph, graph_, compile_.open_dims);
     if (options_.check == "ops" && !graph_.states.empty())
       fail_input("--check=ops: ", options_.graph,
                  " has states, which kernels write while others run; --check compares them");
     check_outputs_path(options_.outputs, graph_.outputs.size());
     check_has_states(options_.states, options_.graph, !graph_.states.empty());
-    runs_.emplace(graph_, numbers, compile_);
-    if (!options_.states.load.empty()) runs_->load_states(options_.states.load);
-    inputs_ = load_inputs(bound(), files, options_.seed);
+    begin(sizes_.front());
     say_drawn_inputs("tcc-run", bound(), files);
+  }
+
+  // Begins what runs at some sizes: from the first states, on inputs of these sizes.
+  void begin(const ir::Numbers& sizes) {
+    open_sizes_.clear();
+    for (const auto& [name, range] : compile_.open_dims)
+      if (!ir::state_of_length(graph_, name)) open_sizes_[name] = sizes.at(name);
+    passed_ = true;
+    comparisons_.clear();
+    runs_.emplace(graph_, sizes, compile_);
+    if (!options_.states.load.empty()) runs_->load_states(options_.states.load);
+    inputs_ = load_inputs(bound(), *files_, options_.seed);
   }
 
   const ir::Graph& bound() const { return runs_->bound(); }
@@ -142,12 +161,12 @@ class ProgramRun {
     return types;
   }
 
-  // The dims of the run: open ones have the sizes of --at and of given inputs, or else those that
+  // The dims of a run: open ones have the sizes of `at` and of given inputs, or else those that
   // estimates take.
-  ir::Numbers sizes_of_run(const InputFiles& files) {
+  ir::Numbers sizes_of_run(const InputFiles& files, const ir::Numbers& at) {
     ir::Numbers numbers = compile_.dims;
     RunSizes known;
-    for (const auto& [name, size] : parse_at(options_.at)) {
+    for (const auto& [name, size] : at) {
       if (!compile_.open_dims.contains(name))
         fail_input("--at ", name, "=", size, ": --dim does not leave '", name, "' open");
       if (const ir::Value* state = ir::state_of_length(graph_, name))
@@ -173,14 +192,12 @@ class ProgramRun {
     for (const auto& [name, range] : compile_.open_dims)
       if (const auto size = known.find(name); size != known.end())
         numbers[name] = size->second.size;
-    say_sizes_taken(numbers);
-    numbers = ir::usual_sizes(graph_, numbers, compile_.open_dims);
-    for (const auto& [name, range] : compile_.open_dims)
-      if (!ir::state_of_length(graph_, name)) open_sizes_[name] = numbers.at(name);
-    if (options_.check == "ops" && !open_sizes_.empty())
-      fail_input("--check=ops: compares the kernels of one size; give '",
-                 open_sizes_.begin()->first, "' a number");
-    return numbers;
+    if (sizes_.empty()) say_sizes_taken(numbers);
+    if (options_.check == "ops")
+      for (const auto& [name, range] : compile_.open_dims)
+        if (!ir::state_of_length(graph_, name))
+          fail_input("--check=ops: compares the kernels of one size; give '", name, "' a number");
+    return ir::usual_sizes(graph_, numbers, compile_.open_dims);
   }
 
   RunSize first_length_of(const ir::Value& state, const ir::SizeRange& range) const {
@@ -236,7 +253,7 @@ class ProgramRun {
     });
   }
 
-  void execute() {
+  void compile() {
     auto device = open_device("tcc-run", options_.device);
     device_ = device;
     backends::KernelCache cache(options_.no_cache ? std::filesystem::path()
@@ -258,10 +275,12 @@ class ProgramRun {
     compile_seconds_ = seconds_since(start);
     if (!options_.emit.empty()) write_sources(executable);
     start = std::chrono::steady_clock::now();
-    auto program = std::make_shared<const runtime::Program>(device, std::move(executable));
+    program_ = std::make_shared<const runtime::Program>(device, std::move(executable));
     load_seconds_ = seconds_since(start);
-    program_ = program;
-    runtime::Context context(program, nullptr, open_sizes_);
+  }
+
+  void execute() {
+    runtime::Context context(program_, nullptr, open_sizes_);
     if (!options_.states.load.empty())
       for (size_t i = 0; i < runs_->states().size(); ++i) context.set_state(i, runs_->states()[i]);
     ran_ = &context.program_at_hand();
@@ -316,11 +335,12 @@ class ProgramRun {
     for (const ir::Comparison& c : comparisons_) passed_ &= c.pass;
   }
 
-  void report() const {
+  void report() {
     if (options_.json) {
-      std::cout << json() << "\n";
+      reports_.push_back(json());
       return;
     }
+    if (sizes_.size() > 1) std::cout << sizes_text(open_sizes_) << ":\n";
     if (options_.runs > 1 && !passed_)
       std::cout << "run " << num_runs_ << " of " << options_.runs
                 << " is not as in the reference:\n";
@@ -457,7 +477,9 @@ class ProgramRun {
   std::shared_ptr<const runtime::Program> program_;
   std::shared_ptr<runtime::Device> device_;
   backends::Scheduled scheduled_;
-  exec::Dims open_sizes_;                  // of the run
+  std::vector<ir::Numbers> sizes_;         // of all dims, for each of the runs that --at names
+  std::vector<std::string> reports_;       // of these, in JSON
+  exec::Dims open_sizes_;                  // of the run at hand
   const runtime::Program* ran_ = nullptr;  // program_ or a variant
   int64_t arena_bytes_ = 0;                // at the sizes of the first run
   std::vector<int> step_counts_;           // by these sizes
@@ -503,9 +525,11 @@ int run_main(int argc, char** argv) {
                  "auto, cuda:N, vulkan:N, null (computes nothing) or reference")
       ->capture_default_str();
   add_dim_options(app, options.dims, options.compile);
-  app.add_option("--at", options.at,
-                 "the size of an open dim in this run; several (default: by the shapes of given "
-                 "inputs, else the middle of the range; the graph's own where there is no end)")
+  app.add_option(
+         "--at", options.at,
+         "the size of an open dim in this run; several sizes (S=128,512) are a run each, and "
+         "those of several dims all combinations (default: by the shapes of given inputs, "
+         "else the middle of the range; the graph's own where there is no end)")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
   app.add_option("--seed", options.seed, "of the inputs that are drawn")->capture_default_str();
@@ -530,23 +554,26 @@ int run_main(int argc, char** argv) {
       ->check(number_in(1, 100000));
   app.add_option("--tuning", options.tuning, "folder or file of tuning records; several")
       ->allow_extra_args(false);
-  app.add_flag("--json", options.json, "print one JSON object");
+  app.add_flag("--json", options.json,
+               "print one JSON object, or a list of one for each of several sizes (--at)");
   app.add_option("--emit", options.emit,
                  "write the graph as YAML, with its weights, and the kernels' sources into this "
                  "folder");
   add_dump_options(app, options.dump);
-  add_examples(app,
-               {{"tcc-run mlp.yaml --check", "run on random inputs, compare with the reference"},
-                {"tcc-run model.onnx --check=ops", "find the first layer and kernel that is wrong"},
-                {"tcc-run model.onnx --dim batch=8 --inputs in.npz --outputs out.npz",
-                 "run an ONNX model on given inputs"},
-                {"tcc-run mlp.yaml --dim B=1..64 --at B=7 --check",
-                 "compile once for all batches of up to 64, and run one of 7"},
-                {"tcc-run mlp.yaml --dtype bf16 --tuning tuned --bench",
-                 "time its kernels in bf16, with the records that tcc-tune wrote"},
-                {"tcc-run mlp.tccpkg --device cuda:0", "run a package that tcc-compile made"},
-                {"tcc-run mlp.yaml --device vulkan:0 --emit out",
-                 "write the kernels' GLSL, and the graph as YAML"}});
+  add_examples(
+      app,
+      {{"tcc-run mlp.yaml --check", "run on random inputs, compare with the reference"},
+       {"tcc-run model.onnx --check=ops", "find the first layer and kernel that is wrong"},
+       {"tcc-run model.onnx --dim batch=8 --inputs in.npz --outputs out.npz",
+        "run an ONNX model on given inputs"},
+       {"tcc-run mlp.yaml --dim B=1..64 --at B=7 --check",
+        "compile once for all batches of up to 64, and run one of 7"},
+       {"tcc-run mlp.yaml --dim B=1..64 --at B=1,8,64 --bench", "the same, and time three sizes"},
+       {"tcc-run mlp.yaml --dtype bf16 --tuning tuned --bench",
+        "time its kernels in bf16, with the records that tcc-tune wrote"},
+       {"tcc-run mlp.tccpkg --device cuda:0", "run a package that tcc-compile made"},
+       {"tcc-run mlp.yaml --device vulkan:0 --emit out",
+        "write the kernels' GLSL, and the graph as YAML"}});
   return run_program(app, argc, argv, [&] {
     return is_for_package(options.graph) ? run_given_package(app, options)
                                          : ProgramRun(options).run();

@@ -142,13 +142,29 @@ TEST(RunSizes, ShapesOfGivenInputsDecideThem) {
 }
 
 TEST(RunSizes, AtTakesNumbers) {
-  EXPECT_EQ(parse_at({"B=5", "S=0"}), (ir::Numbers{{"B", 5}, {"S", 0}}));
-  const std::string must = ": must be NAME=NUMBER: it is the size of one run";
-  for (const char* text : {"B=x", "B", "B=", "B=1..4", "B=free", "B=-1", "B=1,2"})
+  using Runs = std::vector<ir::Numbers>;
+  EXPECT_EQ(parse_at({}), Runs({{}}));
+  EXPECT_EQ(parse_at({"B=5", "S=0"}), Runs({{{"B", 5}, {"S", 0}}}));
+  const std::string must = ": must be NAME=NUMBER or NAME=NUMBER,NUMBER,...";
+  for (const char* text : {"B=x", "B", "B=", "B=1..4", "B=free", "B=-1", "B=1,", "=1"})
     EXPECT_ERROR(parse_at({text}), str("--at ", text, must));
-  EXPECT_ERROR(parse_at({"=1"}), "--at =1: must be NAME=NUMBER");
   EXPECT_ERROR(parse_at({"B=99999999999999999999"}), "is too large");
-  EXPECT_ERROR(parse_at({"B=1", "B=1"}), "given twice");
+}
+
+TEST(RunSizes, SeveralAreARunEach) {
+  using Runs = std::vector<ir::Numbers>;
+  EXPECT_EQ(parse_at({"S=128,512"}), Runs({{{"S", 128}}, {{"S", 512}}}));
+  EXPECT_EQ(parse_at({"S=128", "S=512"}), parse_at({"S=128,512"}));
+  EXPECT_EQ(parse_at({"S=8,4", "B=1,2"}), Runs({{{"S", 8}, {"B", 1}},
+                                                {{"S", 8}, {"B", 2}},
+                                                {{"S", 4}, {"B", 1}},
+                                                {{"S", 4}, {"B", 2}}}));
+  EXPECT_ERROR(parse_at({"B=1,1"}), "--at B=1,1: 1 is given twice");
+  EXPECT_ERROR(parse_at({"B=1", "B=2,1"}), "--at B=2,1: 1 is given twice");
+  std::string many = "=0";
+  for (int i = 1; i < 100; ++i) many += str(",", i);
+  EXPECT_EQ(parse_at({"A" + many}).size(), 100u);
+  EXPECT_ERROR(parse_at({"A" + many, "B" + many}), "more than 4096 combinations");
 }
 
 TEST(GivenInputs, TensorsOfNaNOrZeroAreKnown) {

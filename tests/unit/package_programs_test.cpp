@@ -557,6 +557,18 @@ TEST_F(PackagePrograms, SizesComeFromAtAndFromInputs) {
     EXPECT_EQ(first_line(" --input x=x7.npy --at B=7"), "y: f32[7, 5]");
     EXPECT_EQ(first_line(" --input x=x7.npy --at B=5"),
               "tcc-run: x7.npy: dim 0 of input 'x' is 7: B = 7, but B = 5 by --at");
+    EXPECT_EQ(first_line(" --input x=x7.npy --at B=7,5"),
+              "tcc-run: x7.npy: dim 0 of input 'x' is 7: B = 7, but B = 5 by --at");
+    const std::string all = run("tcc-run", model + on + " --at B=5,1 --at B=4").text;
+    size_t place = 0;
+    for (const char* part :
+         {"B = 5:\ny: f32[5, 5]\n", "B = 1:\ny: f32[1, 5]\n", "B = 4:\ny: f32[4, 5]\n", "arena"}) {
+      place = all.find(part, place);
+      ASSERT_NE(place, std::string::npos) << part << " is missing: " << all;
+    }
+    for (const char* option : {"--outputs o.npz", "--save-states s.safetensors"})
+      EXPECT_EQ(first_line(str(" --at B=1,2 ", option)),
+                str("tcc-run: ", option, ": has the results of one run, and --at names 2"));
     EXPECT_EQ(first_line(" --input x=x9.npy"),
               "tcc-run: x9.npy: dim 0 of input 'x' is 9: B = 9 is above 8 (B = 1..8)");
   }

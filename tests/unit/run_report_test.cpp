@@ -84,6 +84,27 @@ TEST_F(RunReport, WorkIsThatOfTheSizesThatRan) {
     }
 }
 
+// One program, at several sizes: a list of reports, each of which follows the schema.
+TEST_F(RunReport, SeveralSizesAreAList) {
+  const std::string mlp = "configs/models/mlp.yaml --dim B=1..4096 --at B=1,3,500 --json --check";
+  for (const std::string& options :
+       {" --device " + device_ + " --bench 1", std::string(" --device reference")}) {
+    const testing::Outcome outcome = run("tcc-run", mlp + options);
+    ASSERT_EQ(outcome.code, 0) << outcome.text;
+    const json reports = json::parse(outcome.text);
+    ASSERT_EQ(reports.size(), 3u) << outcome.text;
+    const int sizes[] = {1, 3, 500};
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(violation(reports[i].dump()), "") << options;
+      EXPECT_EQ(reports[i]["dims"]["B"], sizes[i]);
+      EXPECT_EQ(reports[i]["outputs"].size(), 1u);
+      EXPECT_TRUE(reports[i]["pass"].get<bool>());
+    }
+    EXPECT_EQ(reports[0].contains("bench"), options.find("--bench") != options.npos);
+    EXPECT_TRUE(!reports[0].contains("bench") || reports[0]["choices"] != reports[2]["choices"]);
+  }
+}
+
 TEST_F(RunReport, SaysWhichKernelsAreForWhichSizes) {
   const std::string mlp = "configs/models/mlp.yaml --dim B=8..4096:8 --at B=8 --device " + device_;
   const testing::Outcome outcome = run("tcc-run", mlp + " --json --bench 2");
