@@ -1,5 +1,6 @@
 // The steps of a recurrent layer, for kernels that take all of them: what the ops lstm_steps,
-// gru_steps and rnn_steps compute, and their cell as a graph of scalars.
+// gru_steps, rnn_steps and dynamic_quantized_lstm_steps compute, and their cell as a graph of
+// scalars.
 #pragma once
 
 #include <optional>
@@ -21,6 +22,9 @@ struct RecurrentSteps {
   const Value* lengths = nullptr;     // [batch]
   const Value* peepholes = nullptr;   // [directions, 3 * hidden]
   std::vector<const Value*> initial;  // of each state, [directions, batch, hidden]
+  // The scale and, unless it is 0, the zero point of weights of 8-bit integers, [1] or [gates *
+  // hidden]. These multiply an h that each step quantizes by its range. Null: weights are floats.
+  const Value *weight_scale = nullptr, *weight_zero = nullptr;
 };
 // Reads an op of steps; nothing for other nodes.
 std::optional<RecurrentSteps> recurrent_steps(const Node& node);
@@ -33,11 +37,22 @@ struct RecurrentCellGraph {
   Value* projected = nullptr;    // [1, 1, gates]
   Value* bias = nullptr;         // [1, 1, gates], or null
   Value* peepholes = nullptr;    // [1, 1, 3], or null
+  Value* scale = nullptr;        // of the weights, [1, 1, gates], or null
   std::vector<Value*> products;  // with the weights of each gate
   std::vector<Value*> states;
   int64_t first_gates = 0;  // all gates, but where a step has a second product
 };
 // `node` is an op of steps. The graph is decomposed to primitives.
 RecurrentCellGraph recurrent_cell(const Node& node);
+
+// How a step of quantized weights quantizes h, as graphs of f32 scalars, decomposed to primitives.
+struct RecurrentQuantization {
+  // Inputs: the least and the largest element of h and 0. Outputs: the scale and the zero point.
+  Graph of_range;
+  // Inputs: an element of h, the scale and the zero point. Output: what h is a multiple of the
+  // scale of.
+  Graph of_element;
+};
+RecurrentQuantization recurrent_quantization();
 
 }  // namespace tcc::ir

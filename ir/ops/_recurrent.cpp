@@ -150,7 +150,8 @@ class Group {
     std::vector<Value*> inputs = {projection(), part(kRecurrent), bias, operand(node_, kLengths),
                                   initial(kHidden)};
     if (spec_.has_cell) inputs.insert(inputs.end(), {initial(kCell), part(kPeepholes)});
-    if (spec_.quantized) return quantized_steps(inputs);
+    if (spec_.quantized)
+      inputs.insert(inputs.end(), {by_row(kRecurrentScale), by_row(kRecurrentZero)});
     const auto each = spec_.activations.size();
     const ActivationList functions =
         part_of({names_of(node_, spec_), node_.attr<std::vector<double>>("activation_alpha"),
@@ -164,7 +165,9 @@ class Group {
                    {"activation_beta", functions.betas},
                    {"clip", node_.attrs.at("clip")}};
     for (const AttrDef& attr : spec_.attrs) attrs[attr.name] = node_.attrs.at(attr.name);
-    return b_.ops(spec_.name + "_steps", inputs, attrs);
+    std::vector<Value*> results = b_.ops(spec_.name + "_steps", inputs, attrs);
+    for (Value*& result : results) result = b_.cast(result, x_->dtype());
+    return results;
   }
 
  private:
@@ -173,55 +176,17 @@ class Group {
     return first_ == 1 ? "reverse" : "forward";
   }
 
-  // `inputs` are those of an op of steps, whose products are of integers here.
-  std::vector<Value*> quantized_steps(const std::vector<Value*>& inputs) {
-    RecurrentLoop loop(b_, inputs, x_->dtype(), side());
-    loop.cell.clip = number_attr(node_, "clip");
-    const auto all =
-        activations_of(node_, spec_, [](const std::string& why) { throw InternalError(why); });
-    const auto each = static_cast<std::ptrdiff_t>(spec_.activations.size());
-    loop.cell.activations = {all.begin() + first_ * each, all.begin() + (first_ + 1) * each};
-    multiply_integers(loop.cell, loop.has_few_rows());
-    return loop.unroll(node_, spec_);
-  }
-
   // This group's directions of an operand that has them in front.
   Value* part(size_t k) {
     Value* whole = operand(node_, k);
     return whole ? b_.slice(whole, 0, first_, first_ + count_) : nullptr;
   }
 
-  void multiply_integers(RecurrentCell& cell, bool few) {
-    const IntegerWeights weights = integers(kRecurrent);
-    const int64_t hidden = cell.hidden;
-    const auto rows = [hidden, weights](Builder& b, int64_t from, int64_t count) {
-      return rows_of(b, weights, from * hidden, (from + count) * hidden);
-    };
-    if (few)
-      cell.sums = [=](Builder& b, Value* h, int64_t from, int64_t count) {
-        const QuantizedInput x = quantize_by_range(b, h);
-        std::vector<Value*> sums;
-        for (int64_t k = from; k < from + count; ++k)
-          sums.push_back(integer_product(b, x, rows(b, k, 1), /*as_sums=*/true));
-        return sums;
-      };
-    else
-      cell.product = [=](Builder& b, Value* h, int64_t from, int64_t count) {
-        return integer_product(b, quantize_by_range(b, h), rows(b, from, count), false);
-      };
-  }
-
-  // Reads quantized weights; the scale and zero point of a whole tensor are scalars.
-  IntegerWeights integers(size_t k) {
-    const auto rows = [&](size_t at) -> Value* {
-      Value* x = part(at);
-      if (!x) return nullptr;
-      return b_.reshape(x, x->rank() == 1 ? Shape{} : Shape{gates_});
-    };
-    const bool is_input = k == kWeight;
-    const Shape shape(operand(node_, k)->shape().begin() + 1, operand(node_, k)->shape().end());
-    return {b_.reshape(part(k), shape), rows(is_input ? kWeightScale : kRecurrentScale),
-            rows(is_input ? kWeightZero : kRecurrentZero)};
+  // Quantized weights of the projection; the scale and zero point of a whole tensor are scalars.
+  IntegerWeights input_weights() {
+    const Shape& shape = operand(node_, kWeight)->shape();
+    return integer_weights(b_, b_.reshape(part(kWeight), {shape[1], shape[2]}),
+                           by_row(kWeightScale), by_row(kWeightZero));
   }
 
   // [D, B, H], or null for zeros.
@@ -232,6 +197,12 @@ class Group {
     return b_.slice(state, 0, first_, first_ + count_);
   }
 
+  // A scale or zero point: [1], or of each row of the weights.
+  Value* by_row(size_t k) {
+    Value* x = part(k);
+    return x && x->rank() == 2 ? b_.reshape(x, {gates_}) : x;
+  }
+
   // x times the input's weights, with the biases: [T, B, D * gates * H].
   Value* projection() {
     Value* added = input_bias_;
@@ -239,7 +210,7 @@ class Group {
     if (added) added = b_.reshape(added, {count_ * gates_});
     if (spec_.quantized) {
       Value* product =
-          integer_product(b_, quantize_by_range(b_, x_), integers(kWeight), /*as_sums=*/false);
+          integer_product(b_, quantize_by_range(b_, x_), input_weights(), /*as_sums=*/false);
       return added ? b_.add(product, added) : product;
     }
     std::vector<Value*> inputs = {x_, b_.reshape(part(kWeight), {count_ * gates_, x_->shape()[2]})};
@@ -258,8 +229,6 @@ class Group {
 std::vector<Value*> compose(Builder& b, const Node& node, const RecurrentOp& spec) {
   const bool batched = batch_first(node);
   Value* x = operand(node, kInputs);
-  // These are unrolled, which takes a number of steps.
-  if (spec.quantized && !x->shape()[batched ? 1 : 0].is_const()) return {};
   if (batched) x = b.transpose(x, 0, 1);
   const int64_t all = directions(node);
   const int64_t count = all == 2 && !spec.quantized && alike(node, spec) ? 2 : 1;

@@ -85,6 +85,13 @@ RecurrentOp lstm_layer() {
   return layer;
 }
 
+RecurrentOp quantized_lstm_layer() {
+  RecurrentOp layer = lstm_layer();
+  layer.name = "dynamic_quantized_lstm";
+  layer.quantized = true;
+  return layer;
+}
+
 RecurrentOp gru_layer() {
   RecurrentOp layer;
   layer.name = "gru";

@@ -8,5 +8,6 @@ namespace tcc::ir::ops {
 RecurrentOp lstm_layer();  // gates in the order input, output, forget, cell
 RecurrentOp gru_layer();   // update, reset, hidden
 RecurrentOp rnn_layer();
+RecurrentOp quantized_lstm_layer();
 
 }  // namespace tcc::ir::ops

@@ -35,6 +35,11 @@ Value* matrix_product(Builder& b, Value* h, Value* weight, int64_t first, int64_
   return b.compute(b.matmul(h, b.transpose(weight, 1, 2)));
 }
 
+IntegerWeights integer_weights(Builder& b, Value* weight, Value* scale, Value* zero) {
+  const auto scalar = [&](Value* x) { return x && x->shape()[0].is(1) ? b.reshape(x, {}) : x; };
+  return {weight, scalar(scale), scalar(zero)};
+}
+
 IntegerWeights rows_of(Builder& b, const IntegerWeights& weights, int64_t first, int64_t end) {
   const auto rows = [&](Value* x) { return x && x->rank() > 0 ? b.slice(x, 0, first, end) : x; };
   return {rows(weights.weight), rows(weights.scale), rows(weights.zero)};

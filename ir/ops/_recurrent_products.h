@@ -21,6 +21,8 @@ Value* matrix_product(Builder& b, Value* h, Value* weight, int64_t first, int64_
 struct IntegerWeights {
   Value *weight, *scale, *zero;
 };
+// The scale and the zero point have one element or one per row.
+IntegerWeights integer_weights(Builder& b, Value* weight, Value* scale, Value* zero);
 // Rows [first, end).
 IntegerWeights rows_of(Builder& b, const IntegerWeights& weights, int64_t first, int64_t end);
 

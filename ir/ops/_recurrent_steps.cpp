@@ -51,7 +51,11 @@ std::vector<Type> infer_steps(const InferContext& context, const RecurrentOp& sp
   require_float(context, kProjected);
   context.require(projected.shape.size() == 3 && weight.shape.size() == 3,
                   "projected and weight_hh must have three dims each");
-  context.require(weight.dtype == projected.dtype, "projected and weight_hh must have one dtype");
+  if (spec.quantized)
+    context.require(is_integer(weight.dtype) && size_bytes(weight.dtype) == 1,
+                    "weight_hh must be of 8-bit integers");
+  else
+    context.require(weight.dtype == projected.dtype, "projected and weight_hh must have one dtype");
   const SymInt &batch = projected.shape[1], &h = weight.shape[2];
   context.require(h.is_const() && h.value() >= 1, "the hidden size must be a positive number");
   const SymInt d = context.node.attr<std::string>("direction") == "bidirectional" ? 2 : 1,
@@ -67,6 +71,16 @@ std::vector<Type> infer_steps(const InferContext& context, const RecurrentOp& sp
     require_shape(context, kStepCell, state, "the initial state's");
     require_shape(context, kStepPeepholes, {d, h * 3}, "[directions, 3 * hidden]");
   }
+  if (spec.quantized) {
+    // Each direction's state has a range of its own.
+    context.require(d.is(1), "has one direction");
+    context.require(kStepWeightScale < context.inputs.size() && context.inputs[kStepWeightScale],
+                    "the weights need their scale");
+    for (const size_t k : {kStepWeightScale, kStepWeightZero})
+      if (k < context.inputs.size() && context.inputs[k] &&
+          context.inputs[k]->shape != Shape{SymInt(1)})
+        require_shape(context, k, {gates}, "[1] or [gates * hidden]");
+  }
   const size_t functions = functions_of(context.node, spec, [&](const std::string& reason) {
                              context.fail(reason);
                            }).size();
@@ -80,6 +94,31 @@ std::vector<Type> infer_steps(const InferContext& context, const RecurrentOp& sp
   return types;
 }
 
+// The products of quantized weights: h is quantized by its range.
+void multiply_integers(Builder& b, RecurrentCell& cell, const std::vector<Value*>& inputs,
+                       bool few) {
+  const int64_t hidden = cell.hidden;
+  const Shape& shape = inputs[kStepWeight]->shape();
+  const IntegerWeights weights = integer_weights(
+      b, b.reshape(inputs[kStepWeight], {shape[1], shape[2]}),
+      step_operand(inputs, kStepWeightScale), step_operand(inputs, kStepWeightZero));
+  const auto rows = [hidden, weights](Builder& of, int64_t from, int64_t count) {
+    return rows_of(of, weights, from * hidden, (from + count) * hidden);
+  };
+  if (few)
+    cell.sums = [=](Builder& of, Value* h, int64_t from, int64_t count) {
+      const QuantizedInput x = quantize_by_range(of, h);
+      std::vector<Value*> sums;
+      for (int64_t k = from; k < from + count; ++k)
+        sums.push_back(integer_product(of, x, rows(of, k, 1), /*as_sums=*/true));
+      return sums;
+    };
+  else
+    cell.product = [=](Builder& of, Value* h, int64_t from, int64_t count) {
+      return integer_product(of, quantize_by_range(of, h), rows(of, from, count), false);
+    };
+}
+
 std::vector<Value*> compose_steps(Builder& b, const Node& node, const RecurrentOp& spec) {
   if (!node.inputs[kProjected]->shape()[0].is_const()) return {};  // they are unrolled
   RecurrentLoop loop(b, node.inputs, node.inputs[kProjected]->dtype(),
@@ -88,7 +127,9 @@ std::vector<Value*> compose_steps(Builder& b, const Node& node, const RecurrentO
     return of.cast(h, dtype);
   };
   Value* weight = node.inputs[kStepWeight];
-  if (loop.has_few_rows())
+  if (spec.quantized)
+    multiply_integers(b, loop.cell, node.inputs, loop.has_few_rows());
+  else if (loop.has_few_rows())
     loop.cell.sums = [=](Builder& of, Value* h, int64_t from, int64_t count) {
       return dot_products(of, narrow(of, h), weight, from, count);
     };
@@ -245,6 +286,8 @@ OpDef recurrent_steps_op(const RecurrentOp& spec) {
     op.operands.insert(op.operands.end(), {"c0?", "peepholes?"});
     op.results.push_back("c");
   }
+  if (spec.quantized)
+    op.operands.insert(op.operands.end(), {"weight_hh_scale?", "weight_hh_zero_point?"});
   op.attrs = {{"direction",
                AttrType::text,
                std::string("forward"),

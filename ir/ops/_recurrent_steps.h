@@ -1,6 +1,6 @@
-// The steps of a recurrent layer behind the projection of its input: lstm_steps, gru_steps and
-// rnn_steps. A kernel template may take all of them as one kernel (ir/recurrent.h); elsewhere they
-// are unrolled.
+// The steps of a recurrent layer behind the projection of its input: lstm_steps, gru_steps,
+// rnn_steps and dynamic_quantized_lstm_steps, which has one direction. A kernel template may take
+// all of them as one kernel (ir/recurrent.h); elsewhere they are unrolled.
 #pragma once
 
 #include <string>
@@ -18,7 +18,10 @@ enum StepOperand : size_t {
   kStepLengths,
   kStepHidden,  // [D, B, H], as the next
   kStepCell,
-  kStepPeepholes
+  kStepPeepholes,
+  // Where weights are quantized: [1] or [gates * H] each.
+  kStepWeightScale,
+  kStepWeightZero
 };
 
 // The loop over time, unrolled.

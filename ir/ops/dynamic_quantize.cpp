@@ -3,6 +3,7 @@
 
 #include "ir/builder.h"
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_range_quantization.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops::op_dynamic_quantize {
@@ -22,17 +23,9 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
   const auto dtype = node.attr<DType>("dtype");
   Value* x = b.compute(node.inputs[0]);
   const auto number = [&](double value) { return b.scalar(x->dtype(), value); };
-  Value* zero = number(0);
-  Value* low = b.op("minimum", {b.reduce("amin", x, {}), zero});
-  Value* high = b.op("maximum", {b.reduce("amax", x, {}), zero});
-  Value* range = b.sub(high, low);
-  // Zeros alone: any scale will do.
-  Value* is_flat = b.op("eq", {range, zero});
-  Value* scale = b.div(b.op("where", {is_flat, number(1), range}), number(255));
-  const double lowest = dtype == DType::u8 ? 0 : -128;
-  Value* place = b.sub(number(lowest), b.div(low, scale));
-  place = b.op("clamp", {place}, {{"min", lowest}, {"max", lowest + 255}});
-  Value* zero_point = b.cast(b.unary("round", place), dtype);
+  Value* low = b.op("minimum", {b.reduce("amin", x, {}), number(0)});
+  Value* high = b.op("maximum", {b.reduce("amax", x, {}), number(0)});
+  const auto [scale, zero_point] = quantization_of_range(b, low, high, dtype);
   return {b.op("quantize", {x, scale, zero_point}, {{"dtype", dtype}}), scale, zero_point};
 }
 

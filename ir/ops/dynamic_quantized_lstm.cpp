@@ -3,12 +3,10 @@
 namespace tcc::ir::ops::op_dynamic_quantized_lstm {
 
 OpDef make() {
-  RecurrentOp layer = lstm_layer();
-  layer.name = "dynamic_quantized_lstm";
+  RecurrentOp layer = quantized_lstm_layer();
   layer.doc =
       "lstm with 8-bit weights, of one scale and zero point for each direction or row; x, and h at "
       "each step, are quantized by their range; torch.ao.nn.quantized.dynamic.LSTM";
-  layer.quantized = true;
   OpDef op = recurrent_op(layer);
   op.tie_sensitive = true;
   using enum DType;

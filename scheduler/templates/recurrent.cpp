@@ -267,6 +267,10 @@ class RecurrentTemplate : public Template {
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<RecurrentPlan> plan = plan_recurrent(region);
     if (!plan) return plan.refusal();
+    if (plan->is_quantized())
+      return Refusal{
+          "each step quantizes h by the range of all of it, and workgroups with rows of "
+          "their own have none of the others'"};
     if (!has_device_source(target, "recurrent")) return lacks_source(target, "recurrent");
     const RecurrentModel model(region, *plan, target);
     const double apart = unrolled_seconds(*plan, target);

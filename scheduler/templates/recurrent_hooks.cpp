@@ -19,6 +19,11 @@ namespace {
 struct CellArrays {
   ir::Variable projected, products, states;
 };
+// A scale or zero point of a row of quantized weights, which may be one for all.
+Expr by_row(Inliner& operands, const ir::Value* value, const SymInt& row) {
+  return operands.value_at(value, std::vector<SymInt>{value->shape()[0].is(1) ? SymInt(0) : row});
+}
+
 std::vector<Expr> cell_values(const Region& region, const RecurrentPlan& plan,
                               const SymInt& direction, const SymInt& unit,
                               const CellArrays& arrays) {
@@ -48,6 +53,10 @@ std::vector<Expr> cell_values(const Region& region, const RecurrentPlan& plan,
   };
   bind_operand(cell.bias, plan.sizes.bias);
   bind_operand(cell.peepholes, plan.sizes.peepholes);
+  if (cell.scale)
+    inliner.bind(cell.scale, [&operands, &plan, unit, hidden, number](std::span<const SymInt> at) {
+      return by_row(operands, plan.sizes.weight_scale, unit + hidden * number(at[2]));
+    });
   std::vector<Expr> values;
   for (const ir::Value* output : cell.graph.outputs)
     values.push_back(inliner.value_at(output, std::vector<SymInt>{0, 0, 0}));
@@ -133,7 +142,14 @@ Hook RecurrentHooks::load_w() const {
   Sink sink;
   sink.array = hook.parameters[3].array;
   sink.offset = v;
-  sink.value = Inliner(region_).value_at(plan_.sizes.weight, at);
+  Inliner inliner(region_);
+  sink.value = inliner.value_at(plan_.sizes.weight, at);
+  if (plan_.is_quantized()) {
+    // Numbers of 9 bits, whose products and sums are f32.
+    sink.value = ir::cast(sink.value, DType::f32);
+    if (const ir::Value* zero = plan_.sizes.weight_zero)
+      sink.value = ir::sub(sink.value, ir::cast(by_row(inliner, zero, at[1]), DType::f32));
+  }
   hook.body = vectorize({sink}, v);
   return hook;
 }
@@ -302,6 +318,99 @@ Hook RecurrentHooks::store_gates() const {
   return store_values("store_gates", memory_.gates, plan_.first_gates);
 }
 
+Hook RecurrentHooks::hook_of_range(const char* called, const char* array, bool written) const {
+  Hook hook;
+  hook.name = called;
+  hook.parameters = {Hook::index_parameter("half", 2),
+                     Hook::index_parameter("place", memory_.workgroups),
+                     Hook::array_parameter(array, DType::f32, 2, written)};
+  return hook;
+}
+
+Hook RecurrentHooks::load_range() const {
+  Hook hook = hook_of_range("load_range", "out_values", true);
+  const auto& of = hook.parameters;
+  const SymInt place = (of[0].axis * memory_.workgroups + of[1].axis) * 2;
+  for (int64_t k = 0; k < 2; ++k)
+    hook.body.push_back(
+        set_element(of[2].array, k, ir::load(memory_.ranges, DType::f32, place + k)));
+  return hook;
+}
+
+Hook RecurrentHooks::store_range() const {
+  Hook hook = hook_of_range("store_range", "values", false);
+  const auto& of = hook.parameters;
+  const SymInt place = (of[0].axis * memory_.workgroups + of[1].axis) * 2;
+  for (int64_t k = 0; k < 2; ++k)
+    hook.body.push_back(store(memory_.ranges, place + k, ir::element(of[2].array, k)));
+  return hook;
+}
+
+Hook RecurrentHooks::joined() const {
+  Hook hook;
+  hook.name = "joined";
+  hook.parameters = {Hook::array_parameter("a", DType::f32, 2, false),
+                     Hook::array_parameter("b", DType::f32, 2, false),
+                     Hook::array_parameter("out_values", DType::f32, 2, true)};
+  const auto& of = hook.parameters;
+  for (const int64_t k : {0, 1})
+    hook.body.push_back(
+        set_element(of[2].array, k,
+                    ir::call(k == 0 ? ir::Fn::minimum : ir::Fn::maximum,
+                             {ir::element(of[0].array, k), ir::element(of[1].array, k)})));
+  return hook;
+}
+
+Hook RecurrentHooks::hook_of_graph(const char* called, const ir::Graph& graph,
+                                   const std::vector<std::pair<const char*, int64_t>>& arrays,
+                                   bool returns) const {
+  Hook hook;
+  hook.name = called;
+  Region scalars;
+  for (const auto& node : graph.nodes()) scalars.nodes.push_back(node.get());
+  Inliner inliner(scalars);
+  size_t bound = 0;
+  for (const auto& [name, elements] : arrays) {
+    hook.parameters.push_back(Hook::array_parameter(name, DType::f32, elements, false));
+    for (int64_t k = 0; k < elements; ++k)
+      inliner.bind(graph.inputs.at(bound++),
+                   [array = hook.parameters.back().array, k](std::span<const SymInt>) {
+                     return ir::element(array, k);
+                   });
+  }
+  std::vector<Expr> values;
+  for (const ir::Value* output : graph.outputs)
+    values.push_back(inliner.value_at(output, std::vector<SymInt>{}));
+  if (returns) {
+    hook.returns = true;
+    hook.result = DType::f32;
+    hook.body = {return_value(values.at(0))};
+    return hook;
+  }
+  hook.parameters.push_back(
+      Hook::array_parameter("out_values", DType::f32, std::ssize(values), true));
+  std::vector<Sink> sinks;
+  for (const Expr& value : values) {
+    Sink sink;
+    sink.array = hook.parameters.back().array;
+    sink.offset = std::ssize(sinks);
+    sink.value = value;
+    sinks.push_back(sink);
+  }
+  hook.body = vectorize(sinks, 0);
+  return hook;
+}
+
+Hook RecurrentHooks::quantization() const {
+  return hook_of_graph("quantization", ir::recurrent_quantization().of_range, {{"range", 2}},
+                       false);
+}
+
+Hook RecurrentHooks::quantized() const {
+  return hook_of_graph("quantized", ir::recurrent_quantization().of_element,
+                       {{"value", 1}, {"of", 2}}, true);
+}
+
 double unrolled_seconds(const RecurrentPlan& plan, const Target& target) {
   const ir::RecurrentSteps& s = plan.sizes;
   const int64_t batch = s.batch.usual();
@@ -313,7 +422,7 @@ double unrolled_seconds(const RecurrentPlan& plan, const Target& target) {
   const double latency = target.serial_workgroups ? 0 : 1.5e-6;
   const int launches = is_product || plan.products() > 1 ? 2 : 1;
   const double step = launches * (launch_seconds(target) + latency) +
-                      weights * size_bytes(plan.dtype) / cache_bandwidth(target) +
+                      weights * size_bytes(s.weight->dtype()) / cache_bandwidth(target) +
                       weights * static_cast<double>(batch) / rate;
   return static_cast<double>(s.steps.usual()) * step;
 }
@@ -338,6 +447,7 @@ void define_recurrent(Kernel& kernel, const RecurrentPlan& plan, int64_t rows,
                                                  {"REVERSE", sizes.reverse},
                                                  {"LENGTHS", sizes.lengths != nullptr},
                                                  {"STORE_OUT", plan.out != nullptr},
+                                                 {"QUANTIZED", plan.is_quantized()},
                                                  {"W_VECTOR", plan.w_vector}};
   for (const auto& [name, value] : all) kernel.defines.emplace_back(name, std::to_string(value));
   for (const auto& [name, value] : more) kernel.defines.emplace_back(name, std::to_string(value));

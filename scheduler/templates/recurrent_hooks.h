@@ -36,9 +36,18 @@
 //   load_gates, store_gates(       the first gates' products between the launches of a step
 //     direction, row, unit,
 //     values[first gates])
+//
+// Those of quantized weights, which a launch is a step of:
+//   load_range, store_range(       the least and the largest h of a workgroup and a half, and 0;
+//     half, place, values[2])      `place` counts workgroups
+//   joined(a[2], b[2], values[2])  the range of both
+//   quantization(range[2],         the scale and the zero point
+//                values[2])
+//   quantized(value[1], of[2])     what h is a multiple of the scale of
 // clang-format on
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "ir/recurrent.h"
@@ -57,15 +66,18 @@ struct RecurrentPlan {
   // The gates that are products of h. The others need them: they are a second product of the step.
   int64_t first_gates = 1;
   int64_t products() const { return first_gates < sizes.gates ? 2 : 1; }
+  bool is_quantized() const { return sizes.weight_scale != nullptr; }
   const ir::Value *out = nullptr, *last[2] = {nullptr, nullptr};  // results; null: not stored
 };
 OrRefusal<RecurrentPlan> plan_recurrent(const Region& region);
 
 // Memory between workgroups that share the hidden units of a layer, as arguments of the kernel.
 struct RecurrentMemory {
-  int h = -1;         // of the plan's dtype, [halves][directions][rows][width]
-  int states = -1;    // f32, [directions][batch][hidden][states]; -1: none
-  int gates = -1;     // f32, [directions][batch][hidden][first gates]; -1: none
+  int h = -1;       // of the plan's dtype, [halves][directions][rows][width]
+  int states = -1;  // f32, [directions][batch][hidden][states]; -1: none
+  int gates = -1;   // f32, [directions][batch][hidden][first gates]; -1: none
+  int ranges = -1;  // f32, [2][workgroups][2]; -1: none
+  SymInt workgroups = 0;
   SymInt rows = 0;    // the batch, padded
   int64_t width = 0;  // the hidden size, padded
 
@@ -97,6 +109,11 @@ class RecurrentHooks {
   Hook store_states() const;
   Hook load_gates() const;
   Hook store_gates() const;
+  Hook load_range() const;
+  Hook store_range() const;
+  Hook joined() const;
+  Hook quantization() const;
+  Hook quantized() const;
 
  private:
   // Parameters of these names, which count directions, rows of the batch, hidden units and halves
@@ -108,6 +125,12 @@ class RecurrentHooks {
   SymInt place_of_element(const Hook& hook) const;
   // The next states (cell), or what follows from the first gates (multiplied).
   Hook hook_of_cell(const char* called, const char* result, bool is_multiplied) const;
+  // A hook of a graph of scalars, whose inputs are the arrays' elements in order.
+  Hook hook_of_graph(const char* called, const ir::Graph& graph,
+                     const std::vector<std::pair<const char*, int64_t>>& arrays,
+                     bool returns) const;
+  // half, place and an array.
+  Hook hook_of_range(const char* called, const char* array, bool written) const;
   // These load or store `count` values of each element of the states.
   Hook load_values(const char* name, int buffer, int64_t count) const;
   Hook store_values(const char* name, int buffer, int64_t count) const;

@@ -23,8 +23,9 @@ constexpr int64_t kTile = 16;           // columns of a matrix product
 constexpr int64_t kBlock = 32;          // of k, of two matrix products
 constexpr int64_t kCounterStride = 32;  // words between counters of arrivals
 constexpr int64_t kMostRegisters = 255;
-constexpr int64_t kMostKept = 128;  // weights in the registers of a thread, of FMAs
-constexpr int64_t kMostItems = 8;   // elements of the state whose projection a thread holds
+constexpr int64_t kMostKept = 128;         // weights in the registers of a thread, of FMAs
+constexpr int64_t kMostHalvings = 2 * 10;  // of a workgroup's threads, when they join two ranges
+constexpr int64_t kMostItems = 8;          // elements of the state whose projection a thread holds
 // An unrolled layer takes compile time and memory for each step: these may take so much longer,
 // over the products of a step. Steps of two have as many launches as unrolled ones (on an H200, 64
 // steps of 512 f32 units and 8 rows take 633 us, and unrolled 395).
@@ -56,6 +57,7 @@ struct UnitsShape : UnitsValues {
              const UnitsValues& values)
       : UnitsValues(values),
         sizes(plan.sizes),
+        is_quantized(plan.is_quantized()),
         exchange(form),
         steps(sizes.steps.usual()),
         groups(ceil_div(sizes.batch.usual(), rows)),
@@ -97,13 +99,14 @@ struct UnitsShape : UnitsValues {
   int64_t all_chunks() const { return thread_chunks * shares; }
   int64_t shared_bytes() const {
     const int64_t states = exchange == kByLaunch ? 0 : sizes.states * items * threads;
+    const int64_t ranges = is_quantized ? 2 * threads : 0;
     if (matrix) {
       const int64_t sums = warps * rows * (tiles_m * kTile + 4);
       const int64_t tiles_shared = weights == kInMemory ? 0 : tiles_m - kept_tiles;
       return 4 * (round_up(sums + states, 4) + tiles_shared * blocks * 256);
     }
     return 4 * (round_up(shares * rows * columns + states, 4) + rows * (all_chunks() * kChunk + 4) +
-                (weights == kInShared ? all_chunks() * kChunk * columns : 0));
+                (weights == kInShared ? all_chunks() * kChunk * columns : 0) + ranges);
   }
   int64_t registers() const {
     if (matrix) return other_registers() + kept_tiles * warp_blocks * 8;
@@ -120,10 +123,13 @@ struct UnitsShape : UnitsValues {
         3 * thread_columns * (1 + thread_rows);
     const int64_t fill = ceil_div(rows * all_chunks(), threads) * (1 + 3 * kChunk);
     const int64_t item = 1 + shares * (1 + sizes.gates) + sizes.gates + 6 * sizes.states;
-    return all_steps * (1 + fill + tiles * (1 + product) + 2 * items * item);
+    const SymInt range =
+        is_quantized ? ir::ceildiv(grid(), threads) * 4 + (kMostHalvings + 8) : SymInt(0);
+    return all_steps * (range + 1 + fill + tiles * (1 + product) + 2 * items * item);
   }
 
   const ir::RecurrentSteps& sizes;
+  bool is_quantized;
   Exchange exchange;
   // Sizes that come at run time count as the usual ones.
   int64_t steps, groups, parts, workgroups, columns, items, width;
@@ -200,7 +206,7 @@ constexpr Rule<UnitsShape, UnitsCase> kRules[] = {
     {"loops are as short as the device allows",
      [](const auto& s, const auto& of) {
        return of.target.max_loop_iterations == 0 ||
-              s.iterations(1).value() <= of.target.max_loop_iterations;
+              s.iterations(1).range().hi <= of.target.max_loop_iterations;
      }},
 };
 
@@ -239,13 +245,14 @@ class UnitsModel {
         slots_(cell_slots(region, of.plan)),
         bytes_(region_bytes(region)),
         element_(size_bytes(of.plan.dtype)),
+        weight_(size_bytes(of.plan.sizes.weight->dtype())),
         products_(of.plan.products()) {}
 
   double seconds(const UnitsShape& s) const {
     const double step = predicted_seconds(step_cost(s), target_), steps = number(s.steps);
     // A launch for each product of a step waits as long as the one before it.
     if (s.exchange == kByLaunch) return steps * number(products_) * step;
-    const double all = number(s.workgroups * s.columns * s.sizes.hidden) * element_;
+    const double all = number(s.workgroups * s.columns * s.sizes.hidden) * weight_;
     return launch_seconds(target_) + all / cache_bandwidth(target_) +
            steps * (step - launch_seconds(target_) + kExchangeSeconds);
   }
@@ -285,7 +292,7 @@ class UnitsModel {
     cost.accesses = threads * accesses;
     cost.elements = threads * elements;
     const double h = number(s.workgroups * s.rows * s.width) * element_;
-    const double weights = number(s.workgroups * s.columns * s.sizes.hidden) * element_;
+    const double weights = number(s.workgroups * s.columns * s.sizes.hidden) * weight_;
     const double projected = bytes_ / number(s.steps);
     cost.memory_bytes = projected;
     cost.cache_bytes = projected + h + (reads ? weights : 0);
@@ -293,12 +300,23 @@ class UnitsModel {
     cost.round_trips = 2;
     cost.stalls = 1;
     cost.barriers = (waits ? 4 : 2) - (s.matrix ? 1 : 0);
+    if (s.is_quantized) {
+      // Ranges are joined twice; each element of h is divided and rounded.
+      const double fill = number(ceil_div(s.rows * s.all_chunks(), s.threads) * kChunk);
+      const double joins =
+          number(ceil_div(s.workgroups, s.threads)) + 2 * std::log2(number(s.threads));
+      cost.arithmetic += threads * (16 * fill + 4 * joins);
+      cost.accesses += threads * 2 * joins;
+      cost.elements += threads * 2 * joins;
+      cost.barriers += 2 + 2 * std::log2(number(s.threads));
+      cost.round_trips += 1;
+    }
     cost.parallelism = s.matrix ? 4 : std::min(8.0, number(s.thread_columns * s.thread_rows) + 1);
     return cost;
   }
 
   Target target_;
-  double slots_, bytes_, element_;
+  double slots_, bytes_, element_, weight_;
   int64_t products_;  // of a step, a launch each
 };
 
@@ -350,6 +368,11 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
     if (has_second)
       memory.gates = add("gates", DType::f32,
                          sizes.batch * (sizes.directions * sizes.hidden * plan.first_gates), true);
+
+    if (plan.is_quantized()) {
+      memory.workgroups = s.grid();
+      memory.ranges = add("ranges", DType::f32, s.grid() * 4, true);
+    }
 
     kernel.source = "recurrent";
     kernel.workgroup = static_cast<int>(s.threads);
@@ -407,6 +430,10 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
       kernel.hooks.push_back(hooks.load_gates());
       kernel.hooks.push_back(hooks.store_gates());
     }
+    if (plan.is_quantized())
+      kernel.hooks.insert(kernel.hooks.end(),
+                          {hooks.load_range(), hooks.store_range(), hooks.joined(),
+                           hooks.quantization(), hooks.quantized()});
     std::vector<int> buffers(kernel.arguments.size());
     std::iota(buffers.begin(), buffers.end(), 0);
     sequence.launches.push_back({std::move(kernel), std::move(buffers), launches});
@@ -429,6 +456,10 @@ class UnitsTemplate : public Template {
     OrRefusal<RecurrentPlan> plan = plan_recurrent(region);
     if (!plan) return plan.refusal();
     if (!has_device_source(target, "recurrent")) return lacks_source(target, "recurrent");
+    if (exchange_ == kByWaiting && plan->is_quantized())
+      return Refusal{
+          "each step quantizes h by the range of all of it, and workgroups wait for those "
+          "of their rows alone"};
     if (exchange_ == kByWaiting && !target.cooperative_launches)
       return Refusal{str("workgroups wait for each other, and ", target.id(),
                          " does not promise to run all of them at once")};

@@ -50,7 +50,9 @@ constexpr Family kFamilies[] = {
     {"Quantization", " dequantize dynamic_quantize quantize "},
     {"Signals, linear algebra",
      " blackman_window det dft_matrix fft hamming_window hann_window mel_weight_matrix stft "},
-    {"Recurrent layers", " dynamic_quantized_lstm gru gru_steps lstm lstm_steps rnn rnn_steps "},
+    {"Recurrent layers",
+     " dynamic_quantized_lstm dynamic_quantized_lstm_steps gru gru_steps lstm lstm_steps rnn "
+     "rnn_steps "},
     {"Pooling and resampling",
      " affine_grid depth_to_space filter_resample fold grid_sample lp_pool1d lp_pool2d lp_pool3d "
      "max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices max_pool_indices "

@@ -112,8 +112,6 @@ constexpr Reason kKnown[] = {
     {"softmax", "of another row"},
     {"sum", "of another row"},
     {"mean", "of another row"},
-    // A step needs the range of the whole state: it is unrolled.
-    {"dynamic_quantized_lstm", "takes dynamic_quantized_lstm whole"},
     // Filters are as long as sizes say, and corners of boxes are floating point.
     {"", "resample: has no kernel"},
 };

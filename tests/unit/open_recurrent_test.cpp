@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "backends/compile/nvrtc.h"
@@ -36,6 +37,37 @@ ir::Graph layer(std::string_view op, int64_t hidden, std::string_view attrs = ""
           ", 64], init: {normal: 0.1}}, r: {dtype: ", dtype, ", shape: [1, ", gates * hidden, ", ",
           hidden, "], init: {normal: 0.04}}}\nnodes:\n  - {out: [out, h", op == "lstm" ? ", c" : "",
           "], op: ", op, ", in: [x, w, r]", attrs, "}\noutputs: [out, h]\n"),
+      "g.yaml", ".");
+}
+
+struct QuantizedForm {
+  bool by_row = false, zeros = false, initial = false, lengths = false;
+  const char* weights = "i8";
+};
+// A layer of S steps of B rows of 6 inputs, with weights of 8 bits.
+ir::Graph quantized_layer(int64_t hidden, const std::string& direction, const QuantizedForm& form) {
+  const int64_t d = direction == "bidirectional" ? 2 : 1, gates = 4 * hidden;
+  const bool is_signed = form.weights == std::string("i8");
+  const std::string of_rows = form.by_row ? str("[", d, ", ", gates, "]") : str("[", d, "]"),
+                    state = str("{dtype: f32, shape: [", d, ", B, ", hidden, "]}"),
+                    integers = is_signed ? "[-100, 101]" : "[0, 201]";
+  const auto weight = [&](const char* name, int64_t columns) {
+    return str(name, ": {dtype: ", form.weights, ", shape: [", d, ", ", gates, ", ", columns,
+               "], init: {integers: ", integers, "}}, ", name, "s: {dtype: f32, shape: ", of_rows,
+               ", init: {uniform: [0.001, 0.004]}}, ", name, "z: {dtype: ", form.weights,
+               ", shape: ", of_rows, ", init: {integers: ", is_signed ? "[-5, 6]" : "[95, 106]",
+               "}}");
+  };
+  const char* zero = form.zeros ? "z" : nullptr;
+  return parse_yaml_graph(
+      str("tcc: 1\nname: g\ndims: {S: 20, B: 2}\ninputs: {x: {dtype: f32, shape: [S, B, 6]}",
+          form.lengths ? ", lengths: {dtype: i32, shape: [B], range: [0, 20]}" : "",
+          form.initial ? str(", h0: ", state, ", c0: ", state) : "", "}\nweights: {",
+          weight("w", 6), ", ", weight("r", hidden), "}\nnodes:\n",
+          "  - {out: [out, h, c], op: dynamic_quantized_lstm, in: [x, w, r, null, ",
+          form.lengths ? "lengths" : "null", form.initial ? ", h0, c0" : ", null, null",
+          ", null, ws, ", zero ? "wz" : "null", ", rs, ", zero ? "rz" : "null",
+          "], direction: ", direction, "}\noutputs: [out, h, c]\n"),
       "g.yaml", ".");
 }
 
@@ -174,15 +206,80 @@ TEST(OpenRecurrent, IsRefusedWithAReason) {
   }
   EXPECT_ERROR(backends::compile(layer("lstm", 32, "", "f64"), target, options),
                "lstm: has no kernel with the open dim 'S' (a state of f64, where f32 is kept)");
-  const ir::Graph quantized = parse_yaml_graph(
-      "tcc: 1\nname: g\ndims: {S: 20}\ninputs: {x: {dtype: f32, shape: [S, 1, 8]}, w: {dtype: i8, "
-      "shape: [1, 32, 8]}, r: {dtype: i8, shape: [1, 32, 8]}, s: {dtype: f32, shape: [1]}}\n"
-      "nodes:\n  - {out: [out, h, c], op: dynamic_quantized_lstm, in: [x, w, r, null, null, null, "
-      "null, null, s, null, s]}\noutputs: [out]\n",
-      "g.yaml", ".");
-  EXPECT_ERROR(backends::compile(quantized, target, options),
-               "dynamic_quantized_lstm: has no kernel with the open dim 'S' (no kernel template "
-               "takes dynamic_quantized_lstm whole)");
+  const ir::Graph quantized = quantized_layer(8, "forward", {});
+  for (const std::string name : {"recurrent", "recurrent_grid"}) {
+    const test::OnlyRecurrent only(name);
+    EXPECT_ERROR(backends::compile(quantized, target, options),
+                 "dynamic_quantized_lstm: has no kernel with the open dim 'S' (each step quantizes "
+                 "h by the range of all of it, ");
+  }
+}
+
+// Each step's scale follows from the h of all rows and units, whichever workgroups have them.
+TEST(OpenRecurrent, QuantizedLayersAgreeWithTheReference) {
+  if (test::devices_present(test::Devices::software).empty())
+    GTEST_SKIP() << "there is no such device";
+  const std::shared_ptr<runtime::Device> device =
+      test::open_once(test::devices_present(test::Devices::software).front());
+  uint64_t seed = 0;
+  for (const int64_t hidden : {3, 37, 64})
+    for (const QuantizedForm& form :
+         {QuantizedForm{}, QuantizedForm{.by_row = true, .zeros = true, .weights = "u8"},
+          QuantizedForm{.zeros = true, .initial = true, .lengths = true}}) {
+      const char* direction = seed % 2 ? "forward" : "bidirectional";
+      const ir::Graph graph = quantized_layer(hidden, direction, form);
+      SCOPED_TRACE(ir::print_graph(graph));
+      const test::CountedRecurrent configs("recurrent_steps", ++seed % 3);
+      backends::CompileOptions options;
+      options.open_dims = {{"S", {.least = seed % 2 ? 1 : 0, .most = 20}},
+                           {"B", {.least = 1, .most = 30}}};
+      options.configs = &configs;
+      runtime::Context context(std::make_shared<const runtime::Program>(
+          device, backends::compile(graph, device->target(), options)));
+      EXPECT_GT(configs.kernels(), 0);
+      for (const auto& [steps, rows] : {std::pair<int64_t, int64_t>{1, 1}, {20, 2}, {5, 30}}) {
+        const test::Sizes sizes = {{"S", steps}, {"B", rows}};
+        const ir::Graph bound = graph.bind(sizes);
+        const std::vector<Tensor> inputs = test::draw_inputs(bound, {.seed = seed});
+        std::vector<ir::RefTensor> given;
+        for (const Tensor& input : inputs) given.push_back(ir::to_ref(input));
+        const auto expected = ir::interpret(bound, given, ir::RefMode::stepwise);
+        context.set_dims(sizes);
+        for (int run = 0; run < 2; ++run) {
+          const std::vector<Tensor> outputs = context.run(inputs);
+          for (size_t k = 0; k < outputs.size(); ++k) {
+            double most = 0, sum = 0;
+            for (int64_t i = 0; i < outputs[k].numel(); ++i) {
+              const double off =
+                  std::abs(outputs[k].get(i) - expected[k].f[static_cast<size_t>(i)]);
+              most = std::max(most, off);
+              sum += off;
+            }
+            // Where rounding decides a tie, an element is another multiple of the scale.
+            EXPECT_LE(most, 0.01) << k << " of " << steps << " steps of " << rows << " rows";
+            EXPECT_LE(sum, 1e-3 * static_cast<double>(outputs[k].numel())) << k;
+          }
+        }
+      }
+    }
+}
+
+TEST(OpenRecurrent, QuantizedLayersCompileForCuda) {
+  if (const std::string why = backends::nvrtc_missing(); !why.empty()) GTEST_SKIP() << why;
+  for (const char* arch : {"sm_80", "sm_90a"}) {
+    const exec::Executable executable = backends::compile(
+        quantized_layer(200, "reverse", {.by_row = true, .zeros = true, .lengths = true}),
+        sched::target_by_name(str("cuda:", arch)), options_of({.least = 1, .most = 512}));
+    int taken = 0;
+    for (const exec::KernelBinary& kernel : executable.kernels)
+      if (kernel.template_name == "recurrent_steps") {
+        ++taken;
+        EXPECT_NO_THROW(backends::compile_cuda(test::with_all_names_defined(kernel.source),
+                                               kernel.region, arch))
+            << kernel.config;
+      }
+    EXPECT_GT(taken, 0) << arch;
+  }
 }
 
 // GPUs run these, too: recurrent_gpu_test.cpp.

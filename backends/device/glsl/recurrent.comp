@@ -10,6 +10,7 @@
 #define REVERSE 0
 #define LENGTHS 1
 #define STORE_OUT 1
+#define QUANTIZED 0
 #define ROWS 2
 #define GROUPS 2
 #define UNITS 10
