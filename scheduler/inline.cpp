@@ -12,8 +12,14 @@ using ir::ReduceKind;
 
 SymInt indirect_index(const Expr& value, const SymInt& extent) {
   Expr index = ir::cast(value, DType::i64);
+  // Of numbers of elements it is known which are within the extent, from either end.
+  const bool is_known = index->kind == ir::ExprNode::Kind::index && extent.is_const();
+  const ir::Interval range = is_known ? index->index.range() : ir::Interval{INT64_MIN, INT64_MAX};
+  const int64_t end = is_known ? extent.value() : 0;
+  if (range.lo >= 0 && range.hi < end) return index->index;
   Expr zero = ir::constant_int(DType::i64, 0), size = ir::index_value(extent);
   Expr wrapped = ir::select(ir::call(ir::Fn::lt, {index, zero}), ir::add(index, size), index);
+  if (range.lo >= -end && range.hi < end) return SymInt::indirect("at", wrapped, {0, end - 1});
   Expr last = ir::index_value(extent - 1);
   Expr clamped = ir::call(ir::Fn::minimum, {ir::call(ir::Fn::maximum, {wrapped, zero}), last});
   return SymInt::indirect("at", clamped, {0, extent.range().hi - 1});

@@ -93,13 +93,13 @@ bool only_widens(const Node& node) {
 
 // Numbers of elements, and integers and conditions that are made of them and of numbers: kernels
 // compute them from indices, and know what follows, such as which keys a mask hides. Their values
-// are no data.
+// are no data. So are numbers of elements in a float type.
 class IndexArithmetic {
  public:
   bool add(const Node& node) {
     const bool is_one =
         (node.op->kind == OpKind::view || node.op->kind == OpKind::pointwise) &&
-        is_whole(node.outputs[0]) && !node.op->stores &&
+        (is_whole(node.outputs[0]) || counts(node)) && !node.op->stores &&
         std::ranges::all_of(node.inputs, [&](const Value* input) {
           return !input || made_.contains(input) || (input->data && input->data->splat());
         });
@@ -111,13 +111,18 @@ class IndexArithmetic {
     return node.op->kind == OpKind::pointwise &&
            std::ranges::any_of(node.inputs, [&](const Value* input) {
              return input && made_.contains(input) &&
-                    (is_whole(node.outputs[0]) || input->dtype() == DType::boolean);
+                    (is_whole(node.outputs[0]) || !is_integer(input->dtype()));
            });
   }
 
  private:
   static bool is_whole(const Value* value) {
     return is_integer(value->dtype()) || value->dtype() == DType::boolean;
+  }
+  // Numbers of elements as floats: what other arithmetic makes of them is data.
+  static bool counts(const Node& node) {
+    return node.outputs[0]->dtype() == DType::f32 &&
+           (node.op_name() == "iota" || node.op_name() == "cast" || node.op->kind == OpKind::view);
   }
   std::set<const Value*> made_;
 };

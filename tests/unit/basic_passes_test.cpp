@@ -265,6 +265,24 @@ TEST(FoldConstants, KnowsSplats) {
   EXPECT_EQ(graph.outputs[4]->data->load()->get(5), 0.5);
 }
 
+// Kernels compute numbers of elements, as floats, too. A table that is made of them is data.
+TEST(FoldConstants, LeavesNumbersOfElements) {
+  Graph graph = parse_graph(R"(graph @g {
+    %x: f32[4, 512] = input
+    %n = iota() {size = [512], dtype = f32}
+    %a = add(%x, %n)
+    %i = iota() {size = [512], dtype = f32}
+    %e = exp(%i)
+    %b = add(%x, %e)
+    return %a, %b
+  })");
+  fold_constants(graph);
+  ASSERT_EQ(graph.nodes().size(), 3U);
+  EXPECT_EQ(graph.nodes()[0]->op_name(), "iota");
+  EXPECT_FALSE(graph.outputs[0]->producer->inputs[1]->is_constant());
+  EXPECT_TRUE(graph.outputs[1]->producer->inputs[1]->is_constant());
+}
+
 TEST(FoldConstants, LoadsNothingBeforeItIsAsked) {
   int loads = 0;
   Graph graph =
