@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "scheduler/templates/attention_columns.h"
+#include "scheduler/templates/attention_held.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/matrix_operand.h"
 #include "scheduler/vectorize.h"
@@ -33,6 +35,9 @@ Block set_range(const Variable& range, const KeyRange& of) {
     set.push_back(set_element(range, i++, index_number(bound)));
   return set;
 }
+
+// Hooks with tile.holds are about so many neighbouring keys, and a thread's rows are so far apart.
+constexpr int64_t kPair = 2, kRows = 8;
 
 Expr minus_infinity() { return ir::constant(DType::f32, -std::numeric_limits<double>::infinity()); }
 
@@ -115,6 +120,7 @@ Hook AttentionHooks::chunk(const AttentionPlan::Operand& operand, std::string na
 }
 
 Hook AttentionHooks::score(std::string name) const {
+  if (tile_.holds) return of_pair(std::move(name), Keys::any, Part::scores);
   return of_keys(
       std::move(name), tile_.keys,
       [this](const Expr& raw, const SymInt& batch, const AttentionPlan::Places& places) {
@@ -126,12 +132,133 @@ Hook AttentionHooks::score(std::string name) const {
 }
 
 Hook AttentionHooks::score_inside(std::string name) const {
+  if (tile_.holds) return of_pair(std::move(name), Keys::inside, Part::scores);
   return of_keys(
       std::move(name), tile_.keys,
       [this](const Expr& raw, const SymInt& batch, const AttentionPlan::Places& places) {
         return score_of(plan_, raw, batch, places);
       },
       nullptr);
+}
+
+Hook AttentionHooks::hold_score(std::string name) const {
+  return of_pair(std::move(name), Keys::any, Part::words);
+}
+
+Hook AttentionHooks::hold_inside(std::string name) const {
+  return of_pair(std::move(name), Keys::inside, Part::words);
+}
+
+Expr AttentionHooks::score_of_pair(Keys keys, const Expr& raw, const SymInt& batch,
+                                   const AttentionPlan::Places& places, const SymInt& first,
+                                   const SymInt& column, const Expr& small) const {
+  Expr value = raw;
+  if (!plan_.is_scaled) {
+    const Expr score = score_by_columns(plan_, first, column, small);
+    value = with_variable(plan_.at(score, batch, places), plan_.raw, raw);
+  }
+  if (keys == Keys::inside || !plan_.seen) return value;
+  return ir::select(plan_.at(plan_.seen, batch, places), value, minus_infinity());
+}
+
+HeldWords AttentionHooks::held_words() const {
+  HeldWords words;
+  if (!tile_.holds || !plan_.all_keys.divisible_by(kPair)) return words;
+  const SymInt batch = SymInt::axis("batch", plan_.all_batches()),
+               query = SymInt::axis("q", plan_.all_queries), v = SymInt::axis("v", kPair),
+               group = SymInt::axis("k", floordiv(plan_.all_keys, kPair));
+  const auto loads_of = [&](Keys keys) {
+    const Expr value = score_of_pair(keys, ir::read(plan_.raw), batch,
+                                     {{plan_.query, query}, {plan_.key, group * kPair + v}},
+                                     group * kPair, v, nullptr);
+    return HeldLoads(value, {v, group, query});
+  };
+  if (!plan_.bounds_are_all) {
+    const HeldLoads loads = loads_of(Keys::any);
+    words = {loads.words(), 0, loads.words_apart(), loads.words_of_distances()};
+  }
+  if (!plan_.is_scaled) {
+    const HeldLoads loads = loads_of(Keys::inside);
+    // Only what both share is known to be of distances, whichever is asked for.
+    words.distances = plan_.bounds_are_all ? loads.words_of_distances()
+                                           : std::min(words.distances, loads.words_of_distances());
+    words.inside = loads.words();
+    words.apart = std::max(words.apart, loads.words_apart());
+  }
+  return words;
+}
+
+Hook AttentionHooks::of_pair(std::string name, Keys of, Part part) const {
+  const SymInt& keys = plan_.all_keys;
+  const SymInt pairs = ir::ceildiv(round_up_to(keys, std::max(tile_.block_k, kPair)), kPair);
+  const HeldWords words = held_words();
+  const int64_t held_words = of == Keys::any ? words.score : words.inside;
+  Hook hook;
+  hook.name = std::move(name);
+  const SymInt queries = round_up_to(plan_.all_queries, std::max<int64_t>(tile_.block_q, 16));
+  hook.parameters = {Hook::index_parameter("batch", plan_.all_batches()),
+                     passed_index("query", queries - kRows), passed_index("row", kRows + 1),
+                     passed_index("pair", pairs), passed_index("column", tile_.block_k / kPair)};
+  const SymInt batch = hook.parameters[0].axis,
+               query = hook.parameters[1].axis + hook.parameters[2].axis,
+               pair = hook.parameters[3].axis, column = hook.parameters[4].axis,
+               v = SymInt::axis("v", kPair);
+  Variable held, values;
+  Expr small;
+  if (part == Part::scores && !plan_.is_scaled && small_products(plan_)) {
+    hook.parameters.push_back(passed_index("small", 2));
+    small = ir::index_less(0, hook.parameters.back().axis);
+  }
+  if (held_words > 0) {
+    hook.parameters.push_back(
+        Hook::array_parameter("held", DType::u32, held_words, part == Part::words));
+    held = hook.parameters.back().array;
+  }
+  if (part == Part::scores) {
+    hook.parameters.push_back(Hook::array_parameter("values", DType::f32, kPair, true));
+    values = hook.parameters.back().array;
+  }
+  const SymInt q = clamped_axis(hook.body, "q", query, plan_.all_queries);
+  const auto value_at = [&](const SymInt& key) {
+    const Expr raw = ir::read(plan_.raw);
+    return score_of_pair(of, raw, batch, {{plan_.query, q}, {plan_.key, key}}, pair * kPair,
+                         column * kPair + v, small);
+  };
+  const auto stored = [&](const Expr& value, const SymInt& lane) {
+    const Sink sink = {-1, values, v, with_variable(value, plan_.raw, ir::element(values, v))};
+    return vectorize({sink}, lane);
+  };
+  const bool may_end = of == Keys::any && !(round_up_to(keys, tile_.block_k) == keys);
+  const auto no_key = [&] { return Block{set_element(values, v, minus_infinity())}; };
+  if (!keys.divisible_by(kPair)) {
+    const SymInt key = SymInt::axis("k", keys);
+    Block lane;
+    if (!key.is_const()) lane.push_back(let_index(key, (pair + column) * kPair + v));
+    append(lane, stored(value_at(key), 0));
+    if (of == Keys::any)
+      lane = {branch(ir::index_less((pair + column) * kPair + v, keys), std::move(lane), no_key())};
+    hook.body.push_back(loop(v, std::move(lane), true));
+    return hook;
+  }
+  const SymInt group = SymInt::axis("k", floordiv(keys, kPair));
+  Block body, none;
+  if (!group.is_const()) body.push_back(let_index(group, pair + column));
+  const Expr value = value_at(group * kPair + v);
+  const HeldLoads loads(value, {v, group, q});
+  if (part == Part::words) {
+    append(body, loads.load(held));
+    for (int64_t word = 0; word < held_words; ++word)
+      none.push_back(set_element(held, word, ir::constant_int(DType::u32, 0)));
+  } else {
+    append(body, stored(held_words > 0 ? loads.read(value, held) : value, v));
+    none.push_back(loop(v, no_key(), true));
+  }
+  if (may_end)
+    hook.body.push_back(branch(ir::index_less(pair + column, floordiv(keys, kPair)),
+                               std::move(body), std::move(none)));
+  else
+    append(hook.body, std::move(body));
+  return hook;
 }
 
 Hook AttentionHooks::weight(std::string name, int64_t keys) const {

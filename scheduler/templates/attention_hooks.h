@@ -22,6 +22,13 @@
 //                                            multiplies by plan.scale.
 //   score_inside(batch, query, key,          the same where the query sees all of the keys. There
 //                values[V])                  is none with plan.is_scaled: nothing is to be done.
+//   With tile.holds, score and score_inside have (batch, query, row, pair, column, values[2]): the
+//   query is number `query + row`, the keys are those of pair number `pair + column`. `row`, 0 or
+//   8, and `column` are known when the source's loop is unrolled. With small_products() `small`
+//   comes next, which is 1 where no raw product of the thread's is larger. Words that they load for
+//   the keys come before values:
+//   hold_score(batch, query, row, pair,      the words that score gets, which the source loads
+//              column, held[words])          ahead; hold_inside: those of score_inside
 //   weight(batch, query, key, values[V])     exponentials of V neighbouring keys become their
 //                                            weights, in place: with plan.weight alone
 //   key_range(batch, tile, range[4])         the queries of the tile (`block_q` of them) see keys
@@ -50,6 +57,15 @@ struct AttentionTile {
   int64_t depth = 1, depth_v = 1;    // so many elements of a row are asked for, or stored
   int64_t keys = 1;                  // V: neighbouring keys of a score hook
   int64_t segment = 1;               // neighbouring elements that the epilogue gets
+  bool holds = false;                // the source loads ahead what scores of pairs read
+};
+
+// Words of a pair that a source with tile.holds loads ahead.
+struct HeldWords {
+  int64_t score = 0, inside = 0;  // of all keys, and of those that are seen
+  // Of these, at most, those that queries of a key do not share; and the first ones, which queries
+  // and keys 8 further on share.
+  int64_t apart = 0, distances = 0;
 };
 
 class AttentionHooks {
@@ -64,6 +80,9 @@ class AttentionHooks {
   Hook chunk(const AttentionPlan::Operand& operand, std::string name) const;
   Hook score(std::string name) const;
   Hook score_inside(std::string name) const;
+  HeldWords held_words() const;
+  Hook hold_score(std::string name) const;
+  Hook hold_inside(std::string name) const;
   Hook weight(std::string name, int64_t keys) const;  // of so many neighbours, V otherwise
   Hook key_range(std::string name) const;
   Hook key_range_of_query(std::string name) const;
@@ -76,6 +95,15 @@ class AttentionHooks {
   using ValueOf = std::function<Expr(const Expr& value, const SymInt& batch,
                                      const AttentionPlan::Places& places)>;
   Hook of_keys(std::string name, int64_t width, const ValueOf& value_of, const Expr& others) const;
+
+  // The hook of a pair's scores, or of the words that it reads: of keys that may not be seen, or
+  // are.
+  enum class Keys { any, inside };
+  enum class Part { scores, words };
+  Hook of_pair(std::string name, Keys keys, Part part) const;
+  Expr score_of_pair(Keys keys, const Expr& raw, const SymInt& batch,
+                     const AttentionPlan::Places& places, const SymInt& first, const SymInt& column,
+                     const Expr& small) const;
 
   const AttentionPlan& plan_;
   AttentionTile tile_;

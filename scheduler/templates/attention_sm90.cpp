@@ -1,6 +1,7 @@
 // Attention on the matrix units of sm_90a (wgmma, TMA): the loops are
 // backends/device/cuda/attention_sm90.cu; regions add what attention_hooks.h says.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "scheduler/cost.h"
 #include "scheduler/device_sources.h"
 #include "scheduler/templates/attention_candidate.h"
+#include "scheduler/templates/attention_columns.h"
 #include "scheduler/templates/attention_matrix.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
@@ -44,6 +46,15 @@ AttentionSm90 parameters_of_plan(const AttentionPlan& plan) {
     a.q_vector = plan.q.vector;
   a.rank_k = rank(plan.k);
   a.rank_v = rank(plan.v);
+  AttentionTile tile;
+  tile.holds = true;
+  const HeldWords held = AttentionHooks(plan, tile).held_words();
+  a.held = held.score;
+  a.held_inside = held.inside;
+  a.held_apart = held.apart;
+  a.held_distances = held.distances;
+  if (const auto small = small_products(plan); small && !plan.is_scaled)
+    a.small_bits = std::bit_cast<int32_t>(*small);
   return a;
 }
 
@@ -225,6 +236,7 @@ class Sm90Attention : public AttentionCandidate<Attention> {
     tile.depth_v = round_up(plan.v.depths, 4 * kSegment);
     tile.keys = 2;
     tile.segment = kSegment;
+    tile.holds = true;
     const AttentionHooks hooks(plan, tile);
     const std::pair<const AttentionPlan::Operand*, const char*> operands[] = {
         {&plan.q, "q"}, {&plan.k, "k"}, {&plan.v, "v"}};

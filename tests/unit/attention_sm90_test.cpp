@@ -8,6 +8,7 @@
 #include "frontend/graph_file.h"
 #include "scheduler/template.h"
 #include "tests/cubin.h"
+#include "tests/source_dir.h"
 #include "tests/unit/attention_cases.h"
 
 namespace tcc {
@@ -186,6 +187,57 @@ TEST(AttentionSm90, DefaultsDoNotSpill) {
       ASSERT_EQ(executable.kernels.size(), 1U);
       EXPECT_LE(test::frame_bytes(executable.kernels.front().code), depth == 256 ? 128 : 0)
           << depth << attributes << " " << executable.kernels.front().config;
+    }
+}
+
+// A benchmark's graph at some depth.
+exec::KernelBinary kernel_of_case(const std::string& name, int64_t depth, bool binaries) {
+  const std::filesystem::path path =
+      testing::source_dir() / "bench/cases" / str("attention-", name, ".yaml");
+  backends::CompileOptions options;
+  options.binaries = binaries;
+  options.dims = {{"D", depth}};
+  const exec::Executable executable =
+      backends::compile(load_graph(path), sched::target_by_name("cuda:sm_90a"), options);
+  EXPECT_EQ(executable.kernels.size(), 1U) << name;
+  EXPECT_EQ(executable.kernels.front().template_name, "attention_sm90") << name;
+  return executable.kernels.front();
+}
+
+// What scores read is loaded before their products are there, as few words as may be: neighbours of
+// 16 bits are one, and a table of distances is read once for each.
+TEST(AttentionSm90, LoadsAheadWhatScoresRead) {
+  const auto has = [](const std::string& name, const std::string& text) {
+    return kernel_of_case(name, 128, false).source.find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(has("bias", "p.held_inside = 1;"));
+  EXPECT_TRUE(has("bias", "p.held_apart = 1;"));
+  EXPECT_TRUE(has("documents", "p.held = 2;"));
+  EXPECT_TRUE(has("documents", "p.held_apart = 0;"));
+  EXPECT_TRUE(has("relative", "p.held_distances = 2;"));
+  EXPECT_TRUE(has("soft-cap", "p.held_inside = 0;"));
+}
+
+// Distances are numbers that are computed, for a tile once: then a column's number is added.
+TEST(AttentionSm90, ComputesWhatIsLinearInKeysByColumns) {
+  const std::string source = kernel_of_case("alibi", 128, false).source;
+  EXPECT_NE(source.find("f32(column * 2 + v)"), std::string::npos);
+  EXPECT_NE(source.find("p.held_inside = 0;"), std::string::npos);
+}
+
+TEST(AttentionSm90, SmallProductsNeedNoExponentialForTanh) {
+  const std::string source = kernel_of_case("soft-cap", 128, false).source;
+  EXPECT_NE(source.find("(0 < small) ? "), std::string::npos);
+  EXPECT_EQ(source.find("p.small_bits = 0;"), std::string::npos);
+  EXPECT_NE(kernel_of_case("alibi", 128, false).source.find("p.small_bits = 0;"),
+            std::string::npos);
+}
+
+TEST(AttentionSm90, DefaultsOfScoresDoNotSpill) {
+  for (const char* name : {"alibi", "bias", "documents", "relative", "soft-cap"})
+    for (const int64_t depth : {64, 128}) {
+      const exec::KernelBinary kernel = kernel_of_case(name, depth, true);
+      EXPECT_EQ(test::frame_bytes(kernel.code), 0) << name << " " << depth << " " << kernel.config;
     }
 }
 

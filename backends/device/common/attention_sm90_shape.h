@@ -13,23 +13,28 @@ struct AttentionSm90 {
   Int depth = 64, depth_v = 64;            // of queries and keys; of values
   Element element = Element::bf16;
   Int rank_q = 2, rank_k = 2, rank_v = 2;  // dimensions of the tensor maps
-  Int q_vector = 0;       // threads compute queries, so many neighbours at once; 0: they are copied
-  Int scale_bits = 0;     // of an f32: log2(e) times the factor of the scores
-  bool plain = true;      // scores are only scaled and masked: there is no score_inside hook
-  bool safe = false;      // queries that see no key give 0, not NaN
-  bool sums = false;      // the log-sum-exp is stored
-  Int weights = 0;        // neighbouring keys of the weight hook: 2 or 4; 0: there is none
-  bool by_query = false;  // the hook of key ranges is asked for single queries,
-  bool bounded = false;   // which see all keys of theirs: there is no score hook
-  Int groups = 2;         // warpgroups that multiply
-  Int block_k = 128;      // keys of a tile
-  Int stages = 2;         // tiles of keys, and of values, in shared memory
-  Int query_stages = 1;   // tiles of queries
-  bool turns = true;      // groups take turns: one weighs while the others multiply
-  bool orders = false;    // tiles of queries differ in their numbers of keys: the last come first
-  Int heads = 1;          // batches that are walked together
-  Int parts = 1;          // workgroups that share the keys of a query
-  Int workgroups = 1;     // of the launch
+  Int q_vector = 0;    // threads compute queries, so many neighbours at once; 0: they are copied
+  Int scale_bits = 0;  // of an f32: log2(e) times the factor of the scores
+  bool plain = true;   // scores are only scaled and masked: there is no score_inside hook
+  bool safe = false;   // queries that see no key give 0, not NaN
+  bool sums = false;   // the log-sum-exp is stored
+  Int small_bits = 0;  // of an f32: products up to it are small for score hooks; 0: they do not ask
+  Int held = 0;        // words that a pair's score loads ahead,
+  Int held_inside = 0;     // and of score_inside
+  Int held_apart = 0;      // those of them that a thread's two rows do not share
+  Int held_distances = 0;  // the first of them, which are the same 8 rows and keys further on
+  Int weights = 0;         // neighbouring keys of the weight hook: 2 or 4; 0: there is none
+  bool by_query = false;   // the hook of key ranges is asked for single queries,
+  bool bounded = false;    // which see all keys of theirs: there is no score hook
+  Int groups = 2;          // warpgroups that multiply
+  Int block_k = 128;       // keys of a tile
+  Int stages = 2;          // tiles of keys, and of values, in shared memory
+  Int query_stages = 1;    // tiles of queries
+  bool turns = true;       // groups take turns: one weighs while the others multiply
+  bool orders = false;     // tiles of queries differ in their numbers of keys: the last come first
+  Int heads = 1;           // batches that are walked together
+  Int parts = 1;           // workgroups that share the keys of a query
+  Int workgroups = 1;      // of the launch
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -47,6 +52,11 @@ struct AttentionSm90 {
     visit("plain", plain);
     visit("safe", safe);
     visit("sums", sums);
+    visit("small_bits", small_bits);
+    visit("held", held);
+    visit("held_inside", held_inside);
+    visit("held_apart", held_apart);
+    visit("held_distances", held_distances);
     visit("weights", weights);
     visit("by_query", by_query);
     visit("bounded", bounded);
@@ -90,12 +100,18 @@ constexpr Int consumer_registers(const AttentionSm90& a) {
   return a.groups == 1 ? 248 : a.groups == 2 ? 240 : 160;
 }
 constexpr Int producer_registers(const AttentionSm90& a) { return a.groups == 2 ? 24 : 32; }
+// Words that are loaded ahead: those of a thread's two rows.
+constexpr Int held_registers(const AttentionSm90& a) {
+  return a.block_k / 8 * ((a.held > a.held_inside ? a.held : a.held_inside) + a.held_apart) +
+         a.held_distances;
+}
 // The registers of a thread for the accumulators of scores and of the result, and for the weights
-// that are multiplied meanwhile. A weight hook needs some, too, and so do bounds that the compiler
-// does not know to be those of a whole warp. The rule admits what ptxas 13.0 compiles without
-// spills where scores are only scaled.
+// that are multiplied meanwhile. A weight hook needs some, too, and so do scores that are made in
+// two ways, and bounds that the compiler does not know to be those of a whole warp. The rule admits
+// what ptxas 13.0 compiles without spills where scores are only scaled.
 constexpr Int registers(const AttentionSm90& a) {
-  return a.block_k / 2 + a.block_k / 4 + columns_v(a) / 2 + (a.weights > 0 || a.by_query ? 16 : 0);
+  return a.block_k / 2 + a.block_k / 4 + columns_v(a) / 2 + held_registers(a) +
+         (a.weights > 0 || a.by_query || a.small_bits != 0 ? 16 : 0);
 }
 constexpr bool fits_registers(const AttentionSm90& a) {
   return registers(a) <= (a.groups == 3 ? 128 : 200);

@@ -12,8 +12,12 @@
 //   batch_q, batch_k, batch_v(buffers, batch, c)    where the operand's tensor map has more than 2 dimensions
 //   load_q(buffers, batch, row, d, v)               of params.q_vector neighbours along the depth, where not 0: then there
 //                                                   is no batch_q
-//   score(buffers, batch, query, key, v), score_inside    of 2 neighbouring keys; the former unless params.bounded, the
-//                                                         latter unless params.plain
+//   score(buffers, batch, query, row, pair, column, v), score_inside    of 2 neighbouring keys, a pair; the former unless
+//                                                                       params.bounded, the latter unless params.plain
+// With params.small_bits these get, before v, whether all products of a warp are at most as large.
+//   hold_score(buffers, batch, query, row, pair, column, held), hold_inside    of a pair, params.held and params.held_inside
+//                                                                              words, which score and score_inside then get
+//                                                                              before v
 //   weight(buffers, batch, query, key, v)           changes weights of params.weights neighbouring keys, where not 0
 //   key_range(buffers, batch, tile, range)          with params.by_query, of a query in the place of the tile
 //   epilogue(buffers, batch, row, part, acc)        of 8 neighbouring columns
@@ -50,7 +54,7 @@ constexpr AttentionSm90 params = example();
 #define TCC_THREAD threadIdx.x
 #define TCC_BUFFERS b0,
 #define TCC_MAPS &map_q, &map_k, &map_v,
-TCC_FN void score(f32*, i32, i32, i32, f32 (&)[2]) {}
+TCC_FN void score(f32*, i32, i32, i32, i32, i32, f32 (&)[2]) {}
 TCC_FN void key_range(f32*, i32, i32, i32 (&range)[4]) {
   range[0] = range[2] = 0;
   range[1] = range[3] = 4096;
@@ -67,6 +71,7 @@ constexpr i32 PANELS = attention_sm90::panels(params), PANELS_V = attention_sm90
 constexpr i32 COLUMNS_V = attention_sm90::columns_v(params);
 constexpr i32 STEPS = (DEPTH + 15) / 16, PARTS = params.parts;
 constexpr bool COMPUTES_QUERIES = params.q_vector > 0;
+constexpr i32 HELD = params.held > params.held_inside ? params.held : params.held_inside;
 constexpr i32 KEY_MAP = COMPUTES_QUERIES ? 0 : 1;
 constexpr Element ELEMENT = params.element;
 static_assert(WORKGROUP == attention_sm90::threads(params), "the launch is that of the params");
@@ -131,33 +136,42 @@ template <i32 COUNT> TCC_FN void settle_all(f32 (&v)[COUNT]) {
 struct Rows {
   f32 max[2], sum[2];
 };
-// Scores become weights relative to the maximum so far. `factor`: what the sums and results before are multiplied by.
-TCC_FN void weigh(f32 (&s)[BLOCK_K / 2], Rows& rows, f32 (&factor)[2]) {
+// Log2 of how much a maximum grows before what is relative to it is rescaled: rarely, but for the first tile. Changed
+// weights of f16 stay below 1.
+constexpr f32 kGrowth = params.weights > 0 && ELEMENT == Element::f16 ? 0.f : 8.f;
+// Scores become weights relative to a number near the maximum so far. Where it changes, all lanes return true, and sums and
+// results before are to be multiplied by `factor`. Four chains of maxima and of sums run side by side.
+TCC_FN bool weigh(f32 (&s)[BLOCK_K / 2], Rows& rows, f32 (&factor)[2]) {
+  f32 most[4] = {s[0], s[1], s[2], s[3]};
+#pragma unroll
+  for (i32 i = 4; i < BLOCK_K / 2; ++i) most[i % 4] = fmaxf(most[i % 4], s[i]);
+  bool grows = false;
 #pragma unroll
   for (i32 r = 0; r < 2; ++r) {
-    f32 most = s[r * 2];
-#pragma unroll
-    for (i32 i = 0; i < BLOCK_K / 8; ++i) {
-      most = fmaxf(most, s[i * 4 + r * 2]);
-      most = fmaxf(most, s[i * 4 + r * 2 + 1]);
-    }
-    most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
-    most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
-    most = fmaxf(most, rows.max[r]);
-    const f32 zero = most == MINUS_INFINITY ? 0.f : most * SCALE;  // no key so far
-    factor[r] = tcc_cuda_exp2_f32(rows.max[r] * SCALE - zero);
-    rows.max[r] = most;
-    f32 sum = 0;
-#pragma unroll
-    for (i32 i = 0; i < BLOCK_K / 8; ++i)
-#pragma unroll
-      for (i32 j = 0; j < 2; ++j) {
-        f32& x = s[i * 4 + r * 2 + j];
-        x = tcc_cuda_exp2_f32(__fmaf_rn(x, SCALE, -zero));
-        sum += x;
-      }
-    rows.sum[r] = __fmaf_rn(rows.sum[r], factor[r], sum);
+    f32& x = most[r] = fmaxf(most[r * 2], most[r * 2 + 1]);
+    x = fmaxf(x, __shfl_xor_sync(~0u, x, 1));
+    x = fmaxf(x, __shfl_xor_sync(~0u, x, 2));
+    x = fmaxf(x, rows.max[r]);
+    grows |= (x - rows.max[r]) * SCALE > kGrowth;
   }
+  grows = __any_sync(~0u, grows);
+  f32 zero[2];
+#pragma unroll
+  for (i32 r = 0; r < 2; ++r) {
+    const f32 before = rows.max[r];
+    if (grows) rows.max[r] = most[r];
+    zero[r] = rows.max[r] == MINUS_INFINITY ? 0.f : rows.max[r] * SCALE;  // no key so far
+    factor[r] = grows ? tcc_cuda_exp2_f32(before * SCALE - zero[r]) : 1.f;
+  }
+  f32 sum[4] = {0, 0, 0, 0};
+#pragma unroll
+  for (i32 i = 0; i < BLOCK_K / 2; ++i) {
+    s[i] = tcc_cuda_exp2_f32(__fmaf_rn(s[i], SCALE, -zero[i / 2 % 2]));
+    sum[i % 4] += s[i];
+  }
+#pragma unroll
+  for (i32 r = 0; r < 2; ++r) rows.sum[r] = __fmaf_rn(rows.sum[r], factor[r], sum[r * 2] + sum[r * 2 + 1]);
+  return grows;
 }
 TCC_FN void pack(u32 (&p)[BLOCK_K / 4], const f32 (&s)[BLOCK_K / 2]) {
 #pragma unroll
@@ -330,18 +344,41 @@ TCC_ENTRY {
       Rows rows = {{MINUS_INFINITY, MINUS_INFINITY}, {0, 0}};
 #pragma unroll
       for (i32 i = 0; i < COLUMNS_V / 2; ++i) o[i] = 0;
-      // Calls hook(query, key, v) for each pair of this thread's scores or weights of a tile.
+      // Calls hook(query, row, pair, column, v, held) for each pair of this thread's scores of a tile: that of query + row and
+      // of pair + column, of which `row` and `column` are known when the loop is unrolled.
+      u32 held[BLOCK_K / 8][2][HELD > 0 ? HELD : 1];
       auto each_pair = [&](i32 tile, auto hook) {
-        const i32 key = tile * BLOCK_K + lane % 4 * 2;
+        const i32 pair = tile * (BLOCK_K / 2) + lane % 4;
 #pragma unroll
         for (i32 i = 0; i < BLOCK_K / 8; ++i)
 #pragma unroll
           for (i32 r = 0; r < 2; ++r) {
             f32 v[2] = {s[i * 4 + r * 2], s[i * 4 + r * 2 + 1]};
-            hook(row + r * 8, key + i * 8, v);
+            hook(row, r * 8, pair, i * 4, v, held[i][r]);
             s[i * 4 + r * 2] = v[0];
             s[i * 4 + r * 2 + 1] = v[1];
           }
+      };
+      const auto is_inside = [&](i32 tile) { return tile >= range.inside && tile < range.inside_end; };
+      // Loads what the hooks of a tile's scores read, long before they do.
+      auto hold = [&](auto tile) {
+        const bool inside = is_inside(tile);
+        if constexpr (params.held_inside > 0) {
+          if (inside)
+            each_pair(tile, [&](auto query, auto row, auto pair, auto column, auto&, auto& held) {
+              hold_inside(TCC_BUFFERS place.batch, query, row, pair, column, held);
+            });
+        }
+        if constexpr (params.held > 0) {
+          if (!inside)
+            each_pair(tile, [&](auto query, auto row, auto pair, auto column, auto&, auto& held) {
+              hold_score(TCC_BUFFERS place.batch, query, row, pair, column, held);
+            });
+        }
+#pragma unroll
+        for (i32 i = 1; i < BLOCK_K / 8; ++i)
+#pragma unroll
+          for (i32 word = 0; word < params.held_distances; ++word) held[i][1][word] = held[i - 1][0][word];
       };
       RowBounds bounds[2] = {};
       if constexpr (params.bounded) {
@@ -353,21 +390,54 @@ TCC_ENTRY {
         }
       }
       auto score_tile = [&](auto tile) {
-        const bool inside = tile >= range.inside && tile < range.inside_end;
+        const bool inside = is_inside(tile);
         if (params.plain && inside) return;
         if constexpr (params.bounded) {
           const i32 key = tile * BLOCK_K + lane % 4 * 2;
 #pragma unroll
           for (i32 i = 0; i < BLOCK_K / 2; ++i) s[i] = seen_within(s[i], key + i / 4 * 8 + i % 2, bounds[i / 2 % 2]);
         }
-        if constexpr (!params.plain) {
-          if (inside) {
-            each_pair(tile, [&](auto query, auto key, auto& v) { score_inside(TCC_BUFFERS place.batch, query, key, v); });
-            return;
+        // The hooks of all pairs, or of a constant `small`.
+        const auto score_pairs = [&](auto small) {
+          if constexpr (!params.plain) {
+            if (inside) {
+              each_pair(tile, [&](auto query, auto row, auto pair, auto column, auto& v, auto& held) {
+                if constexpr (params.small_bits != 0 && params.held_inside > 0)
+                  score_inside(TCC_BUFFERS place.batch, query, row, pair, column, small, held, v);
+                else if constexpr (params.small_bits != 0)
+                  score_inside(TCC_BUFFERS place.batch, query, row, pair, column, small, v);
+                else if constexpr (params.held_inside > 0)
+                  score_inside(TCC_BUFFERS place.batch, query, row, pair, column, held, v);
+                else
+                  score_inside(TCC_BUFFERS place.batch, query, row, pair, column, v);
+              });
+              return;
+            }
           }
+          if constexpr (!params.bounded)
+            each_pair(tile, [&](auto query, auto row, auto pair, auto column, auto& v, auto& held) {
+              if constexpr (params.small_bits != 0 && params.held > 0)
+                score(TCC_BUFFERS place.batch, query, row, pair, column, small, held, v);
+              else if constexpr (params.small_bits != 0)
+                score(TCC_BUFFERS place.batch, query, row, pair, column, small, v);
+              else if constexpr (params.held > 0)
+                score(TCC_BUFFERS place.batch, query, row, pair, column, held, v);
+              else
+                score(TCC_BUFFERS place.batch, query, row, pair, column, v);
+            });
+        };
+        if constexpr (params.small_bits != 0) {
+          f32 most[4] = {0, 0, 0, 0};
+#pragma unroll
+          for (i32 i = 0; i < BLOCK_K / 2; ++i) most[i % 4] = fmaxf(most[i % 4], fabsf(s[i]));
+          const f32 largest = fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
+          if (__all_sync(~0u, largest <= tcc_bits_f32(u32(params.small_bits))))
+            score_pairs(1);
+          else
+            score_pairs(0);
+        } else {
+          score_pairs(0);
         }
-        if constexpr (!params.bounded)
-          each_pair(tile, [&](auto query, auto key, auto& v) { score(TCC_BUFFERS place.batch, query, key, v); });
       };
       auto change_weights = [&](auto tile) {
         if constexpr (params.weights == 4) {
@@ -378,7 +448,9 @@ TCC_ENTRY {
               change_eights(tile * BLOCK_K + i * 8, lane % 4, s + (i * 4 + r * 2), s + (i * 4 + 4 + r * 2),
                             [&](auto key, auto& v) { weight(TCC_BUFFERS place.batch, row + r * 8, key, v); });
         } else if constexpr (params.weights == 2) {
-          each_pair(tile, [&](auto query, auto key, auto& v) { weight(TCC_BUFFERS place.batch, query, key, v); });
+          each_pair(tile, [&](auto query, auto row, auto pair, auto column, auto& v, auto&) {
+            weight(TCC_BUFFERS place.batch, query + row, (pair + column) * 2, v);
+          });
         }
       };
       if (range.end > range.first) {
@@ -386,6 +458,7 @@ TCC_ENTRY {
         compute_queries(place, my_q);
         if constexpr (!COMPUTES_QUERIES) queries.wait_until_full();
         f32 factor[2];
+        hold(range.end - 1);
         keys.wait_until_full();
         begin_turn();
         wgmma_fence();
@@ -400,9 +473,12 @@ TCC_ENTRY {
         weigh(s, rows, factor);
         change_weights(range.end - 1);
         pack(p, s);
+        if (range.end - 1 > range.first) {
+          hold(range.end - 2);
+          keys.wait_until_full();
+        }
 #pragma unroll 1
         for (i32 tile = range.end - 2; tile >= range.first; --tile) {
-          keys.wait_until_full();
           begin_turn();
           wgmma_fence();
           multiply_keys(s, my_q, keys.tile());
@@ -411,20 +487,28 @@ TCC_ENTRY {
           multiply_values(o, p, values.tile());
           wgmma_commit();
           end_turn();
+          keys.wait_until_full();
           wgmma_wait<1>();
           settle_all(s);
           release_k(keys.stage);
           keys.advance(1);
           score_tile(tile);
-          weigh(s, rows, factor);
+          const bool grows = weigh(s, rows, factor);
           change_weights(tile);
+          settle_all(s);
+          if (tile > range.first) {
+            hold(tile - 1);
+            keys.wait_until_full();
+          }
           wgmma_wait<0>();
           settle_all(o);
           release_v(values.stage);
           values.advance(1);
           pack(p, s);
+          if (grows) {
 #pragma unroll
-          for (i32 i = 0; i < COLUMNS_V / 2; ++i) o[i] *= factor[i / 2 % 2];
+            for (i32 i = 0; i < COLUMNS_V / 2; ++i) o[i] *= factor[i / 2 % 2];
+          }
         }
         if constexpr (!COMPUTES_QUERIES) {
           release_q(queries.stage);

@@ -1,0 +1,149 @@
+#include "scheduler/templates/attention_held.h"
+
+#include <algorithm>
+
+#include "ir/bit_cast.h"
+#include "scheduler/templates/common.h"
+
+namespace tcc::sched {
+namespace {
+
+using ir::ExprNode;
+using ir::Fn;
+
+bool is_half(DType stored) {
+  return stored == DType::bf16 || stored == DType::f16 || stored == DType::boolean ||
+         stored == DType::u8;
+}
+
+bool fits_a_word(DType stored) {
+  return is_half(stored) || stored == DType::f32 || stored == DType::i32 || stored == DType::u32;
+}
+
+Expr number(int64_t value) { return ir::constant_int(DType::u32, value); }
+
+// The bits of a loaded element in the low end of a word.
+Expr bits_of(const Expr& loaded, DType stored) {
+  if (stored == DType::f32) return ir::bit_cast(loaded, DType::f32, DType::u32);
+  if (is_low_precision(stored))
+    return ir::cast(ir::bit_cast(loaded, stored, DType::u16), DType::u32);
+  return ir::cast(loaded, DType::u32);
+}
+
+// The element again, as kernels compute with it.
+Expr element_of(const Expr& bits, const ExprNode& load) {
+  switch (load.stored) {
+    case DType::f32: return ir::bit_cast(bits, DType::u32, DType::f32);
+    case DType::bf16:
+      return ir::bit_cast(ir::call(Fn::shift_left, {bits, number(16)}), DType::u32, DType::f32);
+    case DType::f16:
+      return ir::cast(ir::bit_cast(ir::cast(bits, DType::u16), DType::u16, DType::f16), DType::f32);
+    case DType::boolean: return ir::call(Fn::ne, {bits, number(0)});
+    default: return ir::cast(bits, load.dtype);
+  }
+}
+
+}  // namespace
+
+HeldLoads::HeldLoads(const Expr& value, const Axes& axes) : lane_(axes.lane) {
+  AxisUse use;
+  const auto depends = [&](const Expr& e, const SymInt& axis) {
+    return !axis.is_const() && use.of(e).free.contains(axis.as_atom());
+  };
+  const int64_t lanes = ir::extent_of(lane_).value();
+  const auto of = [&](const Expr& e) {
+    if (!depends(e, axes.query)) return Of::key;
+    const SymInt moved = e->index.substitute(axes.query, axes.query + kShared)
+                             .substitute(axes.group, axes.group + kShared / lanes);
+    return moved == e->index ? Of::distance : Of::pair;
+  };
+  // The outermost loads, which others may be indices of.
+  ir::rewrite(value, [&](const Expr& e) -> Expr {
+    if (e->kind != ExprNode::Kind::load) return nullptr;
+    if (!fits_a_word(e->stored) || !(depends(e, lane_) || depends(e, axes.group))) return e;
+    const auto is_same = [&](const Held& held) { return ir::compare(held.load, e) == 0; };
+    if (std::ranges::any_of(loads_, is_same)) return e;
+    Held held = {e, Form::each, of(e)};
+    if (!depends(e, lane_))
+      held.form = Form::shared;
+    else if (is_half(e->stored) && lanes == 2)
+      held.form = Form::halves;
+    else
+      held.words = lanes;
+    loads_.push_back(std::move(held));
+    return e;
+  });
+  std::ranges::stable_partition(loads_, [](const Held& held) { return held.of == Of::distance; });
+  for (Held& held : loads_) {
+    held.first = words_;
+    words_ += held.words;
+  }
+}
+
+int64_t HeldLoads::words_of(Of of) const {
+  int64_t words = 0;
+  for (const Held& held : loads_) words += held.of == of ? held.words : 0;
+  return words;
+}
+
+int64_t HeldLoads::words_of_distances() const { return words_of(Of::distance); }
+
+int64_t HeldLoads::words_apart() const { return words_of(Of::pair); }
+
+Block HeldLoads::load(const Variable& held) const {
+  const int64_t lanes = ir::extent_of(lane_).value();
+  Block block;
+  for (const Held& of : loads_) {
+    const ExprNode& load = *of.load;
+    const auto bits_at = [&](int64_t lane) {
+      const SymInt index = load.index.substitute(lane_, lane);
+      return bits_of(ir::load(load.buffer, load.stored, index), load.stored);
+    };
+    if (of.form == Form::shared) {
+      block.push_back(set_element(held, of.first, bits_at(0)));
+      continue;
+    }
+    // Neighbours in memory are one vector.
+    std::vector<Expr> bits;
+    if (load.index.substitute(lane_, 0) + lane_ == load.index && load.stored != DType::boolean) {
+      const bool narrow = is_low_precision(load.stored);
+      const Variable x = ir::new_variable("x", narrow ? DType::u16 : load.dtype);
+      block.push_back(array(x, lanes));
+      block.push_back(load_vector(x, load.buffer, load.index.substitute(lane_, 0), lanes));
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        const Expr element = ir::element(x, lane);
+        bits.push_back(narrow ? ir::cast(element, DType::u32) : bits_of(element, load.stored));
+      }
+    } else {
+      for (int64_t lane = 0; lane < lanes; ++lane) bits.push_back(bits_at(lane));
+    }
+    if (of.form == Form::halves) {
+      const Expr high = ir::call(Fn::shift_left, {bits[1], number(16)});
+      block.push_back(set_element(held, of.first, ir::call(Fn::bitwise_or, {bits[0], high})));
+      continue;
+    }
+    for (int64_t lane = 0; lane < lanes; ++lane)
+      block.push_back(set_element(held, of.first + lane, bits[static_cast<size_t>(lane)]));
+  }
+  return block;
+}
+
+Expr HeldLoads::read(const Expr& value, const Variable& held) const {
+  return ir::rewrite(value, [&](const Expr& e) -> Expr {
+    if (e->kind != ExprNode::Kind::load) return nullptr;
+    for (const Held& of : loads_) {
+      if (ir::compare(of.load, e) != 0) continue;
+      if (of.form == Form::shared) return element_of(ir::element(held, of.first), *e);
+      if (of.form == Form::each) return element_of(ir::element(held, of.first + lane_), *e);
+      const Expr word = ir::element(held, of.first);
+      const Expr shift = ir::cast(ir::index_value(lane_ * 16), DType::u32);
+      const Expr half = ir::call(Fn::shift_right, {word, shift});
+      // What a shift to the left drops needs no mask.
+      return element_of(
+          e->stored == DType::bf16 ? half : ir::call(Fn::bitwise_and, {half, number(0xffff)}), *e);
+    }
+    return e;
+  });
+}
+
+}  // namespace tcc::sched

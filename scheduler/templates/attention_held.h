@@ -1,0 +1,53 @@
+// What the scores of neighbouring keys load, in words of 32 bits that a kernel loads ahead: long
+// before it has the products that the scores are made of.
+#pragma once
+
+#include <vector>
+
+#include "scheduler/axis_use.h"
+#include "scheduler/kernel.h"
+
+namespace tcc::sched {
+
+class HeldLoads {
+ public:
+  // The places of values: `lane` numbers the keys of `group`, and rows are of a `query`.
+  struct Axes {
+    SymInt lane, group, query;
+  };
+  // Those of `value` that depend on the group or on the lane. Values of 64 bits, and of integers of
+  // 8 and 16 bits with a sign, are loaded where they are read.
+  HeldLoads(const Expr& value, const Axes& axes);
+
+  int64_t words() const { return words_; }
+  // So many words, the first ones, are the same kShared queries and keys further on, as those of a
+  // table of distances are.
+  static constexpr int64_t kShared = 8;
+  int64_t words_of_distances() const;
+  // The words that differ between a group's queries otherwise.
+  int64_t words_apart() const;
+
+  // Statements that set the words of the array.
+  Block load(const Variable& held) const;
+  // The value, made of the words.
+  Expr read(const Expr& value, const Variable& held) const;
+
+ private:
+  // A load of one word for all lanes, one word for each, or halves of one word.
+  enum class Form { shared, each, halves };
+  // What tells a load from those of other places.
+  enum class Of { distance, key, pair };
+  struct Held {
+    Expr load;
+    Form form;
+    Of of;
+    int64_t words = 1, first = 0;
+  };
+  int64_t words_of(Of of) const;
+
+  SymInt lane_;
+  std::vector<Held> loads_;
+  int64_t words_ = 0;
+};
+
+}  // namespace tcc::sched
