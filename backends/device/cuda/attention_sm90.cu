@@ -139,6 +139,11 @@ struct Rows {
 // Log2 of how much a maximum grows before what is relative to it is rescaled: rarely, but for the first tile. Changed
 // weights of f16 stay below 1.
 constexpr f32 kGrowth = params.weights > 0 && ELEMENT == Element::f16 ? 0.f : 8.f;
+// Hooks take about as long as the second product: their scores become weights before the wait for it. A loop that waits for
+// the next keys stands there, across which the compiler moves no exponentials. Plain scores are faster without.
+constexpr bool kWeighsEarly = !params.plain;
+// A branch costs more than it saves where there are few columns to rescale.
+constexpr bool kAlwaysRescales = params.plain && COLUMNS_V <= 64;
 // Scores become weights relative to a number near the maximum so far. Where it changes, all lanes return true, and sums and
 // results before are to be multiplied by `factor`. Four chains of maxima and of sums run side by side.
 TCC_FN bool weigh(f32 (&s)[BLOCK_K / 2], Rows& rows, f32 (&factor)[2]) {
@@ -473,12 +478,13 @@ TCC_ENTRY {
         weigh(s, rows, factor);
         change_weights(range.end - 1);
         pack(p, s);
-        if (range.end - 1 > range.first) {
+        if (kWeighsEarly && range.end - 1 > range.first) {
           hold(range.end - 2);
           keys.wait_until_full();
         }
 #pragma unroll 1
         for (i32 tile = range.end - 2; tile >= range.first; --tile) {
+          if constexpr (!kWeighsEarly) keys.wait_until_full();
           begin_turn();
           wgmma_fence();
           multiply_keys(s, my_q, keys.tile());
@@ -487,7 +493,7 @@ TCC_ENTRY {
           multiply_values(o, p, values.tile());
           wgmma_commit();
           end_turn();
-          keys.wait_until_full();
+          if constexpr (kWeighsEarly) keys.wait_until_full();
           wgmma_wait<1>();
           settle_all(s);
           release_k(keys.stage);
@@ -496,7 +502,7 @@ TCC_ENTRY {
           const bool grows = weigh(s, rows, factor);
           change_weights(tile);
           settle_all(s);
-          if (tile > range.first) {
+          if (kWeighsEarly && tile > range.first) {
             hold(tile - 1);
             keys.wait_until_full();
           }
@@ -505,7 +511,7 @@ TCC_ENTRY {
           release_v(values.stage);
           values.advance(1);
           pack(p, s);
-          if (grows) {
+          if (kAlwaysRescales || grows) {
 #pragma unroll
             for (i32 i = 0; i < COLUMNS_V / 2; ++i) o[i] *= factor[i / 2 % 2];
           }
