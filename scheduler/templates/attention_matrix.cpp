@@ -118,16 +118,19 @@ KeyWalks walks_over_keys(const AttentionPlan& plan, const std::vector<int64_t>& 
 
 double predicted_seconds(const WalkCost& cost, const AttentionPlan& plan, const Target& target) {
   constexpr double kLaunch = 2e-6, kBandwidth = 1.1;
-  const auto parts = static_cast<double>(cost.parts);
+  constexpr double kExchange = 1500;  // cycles until the parts of a cluster are combined
+  const auto parts = static_cast<double>(cost.parts * cost.cluster);
   const KeyWalk& walk = cost.walk;
-  const double tiles = std::max(cost.least, walk.mean / parts),
-               longest = std::max(cost.least, walk.longest / parts);
+  const auto shared = [&](double all) {
+    return std::max(cost.least, parts > 1 ? std::ceil(all / parts) : all);
+  };
+  const double tiles = shared(walk.mean), longest = shared(walk.longest);
   const double rounds = std::max(1.0, cost.workgroups / (target.compute_units * cost.busy));
   const double cycles =
       walk.longest == walk.mean
           ? std::ceil(rounds) * (tiles * cost.step + cost.begun)
           : std::max(rounds * (tiles * cost.step + cost.begun), longest * cost.step + cost.begun);
-  const double computing = cycles / target.clock(),
+  const double computing = (cycles + (cost.cluster > 1 ? kExchange : 0)) / target.clock(),
                moving = cost.bytes / (target.bandwidth * kBandwidth);
   double seconds = kLaunch + std::max(computing, moving) + 0.3 * std::min(computing, moving);
   if (cost.parts > 1) seconds += AttentionKeyParts::combining_seconds(plan, cost.parts, target);

@@ -39,7 +39,8 @@ KeyWalks walks_over_keys(const AttentionPlan& plan, const std::vector<int64_t>& 
 // How long a launch takes whose workgroups walk over the keys of a tile of queries each.
 struct WalkCost {
   KeyWalk walk;           // over all keys
-  int64_t parts = 1;      // workgroups that share the keys
+  int64_t parts = 1;      // workgroups that share the keys and store their parts,
+  int64_t cluster = 1;    // or combine them as a cluster
   double least = 0;       // tiles of keys that each of these has
   double step = 0;        // cycles of a tile of keys,
   double begun = 0;       // and those that begin and end a tile of queries

@@ -66,6 +66,8 @@ struct Attention {
   const AttentionSm80& values() const { return common; }
   AttentionSm80 shape(AttentionSm80 a) const {
     a.pack = packed_batches(plan, sharing, a.block_q);
+    a.sent_rows =
+        plan.all_queries.is_const() ? std::min(plan.queries * a.pack, a.block_q) : a.block_q;
     return a;
   }
 
@@ -101,24 +103,34 @@ constexpr Rule<AttentionSm80, Attention> kRules[] = {
        return a.parts == 1 || (a.parts * 2 * a.block_k <= of.longest_keys &&
                                sm80::workgroups(a) <= 8 * of.target.compute_units);
      }},
+    {"a cluster has a tile of keys for each workgroup, and all workgroups run at once",
+     [](const auto& a, const Attention& of) {
+       return a.cluster == 1 || (a.parts == 1 && a.cluster * a.block_k <= of.longest_keys &&
+                                 sm80::workgroups(a) <= of.resident(a) * of.target.compute_units);
+     }},
 };
 
 using AttentionRules = RuleSpace<Attention>;
 
 AttentionRules rules_of(AttentionPlan plan, const Target& target) {
   using V = AttentionSm80;
-  return {std::make_shared<const Attention>(std::move(plan), target),
-          {{"block_q", {16, 32, 64, 128, 256}, "rows of a workgroup", &V::block_q},
-           {"block_k", {32, 48, 64, 96, 128}, "keys of a tile", &V::block_k},
-           {"warps_q", {1, 2, 4, 8}, "warps that share the rows", &V::warps_q},
-           {"warps_k", {1, 2, 4, 8}, "warps that share the keys of a tile", &V::warps_k},
-           {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory", &V::stages},
-           {"split_keys",
-            {1, 2, 4, 8, 16, 32, 64},
-            "workgroups that share the keys of a query",
-            &V::parts}},
-          kValueRules,
-          kRules};
+  std::vector<Field<V>> fields = {
+      {"block_q", {16, 32, 64, 128, 256}, "rows of a workgroup", &V::block_q},
+      {"block_k", {32, 48, 64, 96, 128}, "keys of a tile", &V::block_k},
+      {"warps_q", {1, 2, 4, 8}, "warps that share the rows", &V::warps_q},
+      {"warps_k", {1, 2, 4, 8}, "warps that share the keys of a tile", &V::warps_k},
+      {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory", &V::stages},
+      {"split_keys",
+       {1, 2, 4, 8, 16, 32, 64},
+       "workgroups that share the keys of a query",
+       &V::parts}};
+  if (target.max_cluster >= 8)
+    fields.push_back({"cluster",
+                      {1, 2, 4, 8},
+                      "workgroups of a cluster that share the keys of a query",
+                      &V::cluster});
+  return {std::make_shared<const Attention>(std::move(plan), target), std::move(fields),
+          kValueRules, kRules};
 }
 
 class Sm80Attention : public AttentionCandidate<Attention> {
@@ -137,7 +149,9 @@ class Sm80Attention : public AttentionCandidate<Attention> {
       const Target& target = rules.of().target;
       constexpr double kMostProducts = 1270;  // multiply-adds of mma.sync, whatever wgmma may reach
       constexpr double kExponentials = 16, kSlots = 128, kShared = 128, kCached = 42;
-      constexpr double kLatency = 1400;  // cycles until a tile of keys is there
+      constexpr double kLatency = 1400;  // cycles until a tile of keys is there,
+      // and how much longer that takes where the launch behind already loads on units left idle.
+      constexpr double kBeside = 3;
       // Those that begin and end a tile of queries, and for each element of each warp; the share
       // that other workgroups of the unit do not hide; how much longer one takes that waits alone.
       constexpr double kTile = 2800, kElement = 0.14, kShown = 0.75, kAlone = 1.03;
@@ -166,12 +180,15 @@ class Sm80Attention : public AttentionCandidate<Attention> {
                  kWeighing * weighing + beside);
       // With one stage, half of a tile is loaded while the other is used.
       const double ahead = a.stages == 1 ? 0.5 : number(a.stages - 1);
+      const double latency =
+          kLatency * (target.overlapping_launches && 2 * workgroups <= units ? kBeside : 1);
       const double step =
-          std::max(std::max(working, loaded) * (busy > 1 ? busy : kAlone), kLatency / ahead);
+          std::max(std::max(working, loaded) * (busy > 1 ? busy : kAlone), latency / ahead);
       const double elements = busy * number(a.block_q * a.warps_k) * columns;
       const double begun = (kTile + kElement * elements) * (busy > 1 ? kShown : 1);
       return predicted_seconds({.walk = walks.at({a.block_q, a.block_k}),
                                 .parts = a.parts,
+                                .cluster = a.cluster,
                                 .step = step,
                                 .begun = begun,
                                 .workgroups = workgroups,
@@ -195,7 +212,8 @@ class Sm80Attention : public AttentionCandidate<Attention> {
     kernel.workgroup = static_cast<int>(sm80::threads(a));
     kernel.resident = static_cast<int>(resident);
     const SymInt tiles = ir::ceildiv(plan.all_queries * a.pack, a.block_q);
-    kernel.grid = floordiv(plan.all_batches(), a.pack) * tiles * a.parts;
+    kernel.cluster = static_cast<int>(a.cluster);
+    kernel.grid = floordiv(plan.all_batches(), a.pack) * tiles * sm80::sharers(a);
     kernel.shared_bytes = sm80::shared_bytes(a);
     kernel.flops = plan.flops();
     kernel.flop_rate = target().flops_matrix;

@@ -278,17 +278,19 @@ class StreamedProduct : public ProductCandidate {
     return {};
   }
 
-  // Lines of 128 bytes of 16-bit elements, k shared by as many workgroups as give every SM one,
-  // and two units in flight where k is long enough. Units of a fixed operand are held while the
-  // launch before ends: one, so that two workgroups have the registers of an SM.
+  // Lines of 128 bytes of 16-bit elements, and two units in flight where k is long enough. Units of
+  // a fixed operand are held while the launch before ends: one, so that two workgroups have the
+  // registers of an SM. Up to four for each SM share k: where all run at once, all wait for memory
+  // at once, while of two rounds some load as others end.
   Config shared_default() const {
-    constexpr int64_t kLanes = 4, kWarps = 2, kLeastWarpsK = 4, kMostWarpsK = 8;
+    constexpr int64_t kLanes = 4, kWarps = 2, kLeastWarpsK = 4, kMostWarpsK = 8, kMostBlocks = 4;
     const int64_t k_unit = gemv_.m() <= 2 ? 8 : 4;
     const int64_t blocks =
         gemv_.plan.batch.fixed_size() * ceil_div(gemv_.n(), gemv_.vector * kLanes * kWarps);
     const int64_t shares = gemv_.plan.k.fixed_size() / (k_unit * (32 / kLanes));
     int64_t cluster = 1;
-    while (2 * cluster <= gemv_.clusters && 2 * blocks * cluster < 3 * target().compute_units &&
+    while (2 * cluster <= gemv_.clusters &&
+           2 * blocks * cluster <= kMostBlocks * target().compute_units &&
            2 * cluster * kLeastWarpsK <= shares)
       cluster *= 2;
     int64_t warps_k = 1;

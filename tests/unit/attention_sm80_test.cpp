@@ -177,6 +177,18 @@ TEST(AttentionSm80, SplitsKeysOfFewQueries) {
   EXPECT_EQ(compiled(with_op(kLong, "bf16"), "cuda:sm_80").kernels.size(), 1U);
 }
 
+// One launch: the workgroups of a cluster send each other the parts of rows that exist.
+TEST(AttentionSm80, ClustersShareTheKeysOfFewQueries) {
+  for (const char* target : {"cuda:sm_90", "cuda:sm_90a", "cuda:sm_100a"}) {
+    const exec::Executable decode = compiled(with_op({1, 32, 8, 1, 2000, 64, 64}, "bf16"), target);
+    ASSERT_EQ(decode.kernels.size(), 1U) << target;
+    const exec::KernelBinary& kernel = decode.kernels.front();
+    EXPECT_NE(kernel.config.find("cluster=8"), std::string::npos) << target << kernel.config;
+    EXPECT_NE(kernel.source.find("p.sent_rows = 4;"), std::string::npos) << target;
+    EXPECT_NE(kernel.source.find("__cluster_dims__(8)"), std::string::npos) << target;
+  }
+}
+
 TEST(AttentionSm80, OrdersTilesByLength) {
   EXPECT_NE(source_of(with_op(kLong, "bf16", ", is_causal: true")).find("p.orders = true;"),
             std::string::npos);

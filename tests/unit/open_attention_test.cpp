@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/compile/nvrtc.h"
+#include "backends/device/common/attention_sm80_shape.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "tests/cubin.h"
@@ -157,16 +158,57 @@ TEST(OpenAttention, SplitsKeysOfAGrowingCache) {
           compiled(decoder(dtype), target, {{"P", {.least = 0, .most = 8191}}});
       const std::string name = str(dtype) == "f32" ? "attention" : "attention_sm80";
       // Short caches have kernels of their own, which need not split.
-      EXPECT_TRUE(
-          std::ranges::any_of(executable.kernels,
-                              [&](const exec::KernelBinary& kernel) {
-                                return kernel.template_name == name &&
-                                       kernel.config.find("split_keys=") != std::string::npos &&
-                                       kernel.config.find("split_keys=1 ") == std::string::npos;
-                              }))
+      const auto splits = [](const exec::KernelBinary& kernel, const std::string& parameter) {
+        return kernel.config.find(parameter + "=") != std::string::npos &&
+               kernel.config.find(parameter + "=1 ") == std::string::npos;
+      };
+      EXPECT_TRUE(std::ranges::any_of(executable.kernels,
+                                      [&](const exec::KernelBinary& kernel) {
+                                        return kernel.template_name == name &&
+                                               (splits(kernel, "split_keys") ||
+                                                splits(kernel, "cluster"));
+                                      }))
           << target << dtype;
       for (const int64_t length : {0, 1, 100, 8191}) exec::check(executable, {{{"P", length}}});
     }
+}
+
+// Any row of a tile may exist where the number of queries is open: all have room in what is sent.
+TEST(OpenAttention, ClustersHaveRoomForTheRowsOfATile) {
+  kernels::AttentionSm80 a;
+  a.block_q = 16;
+  a.block_k = 64;
+  a.warps_q = 1;
+  a.warps_k = 4;
+  a.stages = 3;
+  a.cluster = 8;
+  const sched::FixedConfig configs({{"block_q", 16},
+                                    {"block_k", 64},
+                                    {"warps_q", 1},
+                                    {"warps_k", 4},
+                                    {"stages", 3},
+                                    {"split_keys", 1},
+                                    {"cluster", 8}});
+  for (const bool is_open : {false, true}) {
+    const test::AttentionSizes s = {
+        1, 8, 8, is_open ? test::Extent(4, "Q") : test::Extent(2), {2000, "K"}, 64, 64};
+    Dims dims = {{"K", {.least = 1, .most = 4096}}};
+    if (is_open) dims["Q"] = {.least = 1, .most = 16};
+    const exec::Executable executable = compiled(
+        test::attention_graph({"open", test::attention_inputs(s, "bf16"),
+                               "  - {out: [a], op: scaled_dot_product_attention, in: [q, k, v]}\n",
+                               "[a]", is_open ? "Q: 4, K: 2000" : "K: 2000"}),
+        "cuda:sm_90a", dims, &configs);
+    a.sent_rows = is_open ? 16 : 2;
+    int clusters = 0;
+    for (const exec::KernelBinary& kernel : executable.kernels) {
+      if (kernel.config.find("cluster=8") == std::string::npos) continue;
+      ++clusters;
+      EXPECT_EQ(kernel.shared_bytes, kernels::attention_sm80::shared_bytes(a)) << kernel.config;
+      EXPECT_NE(kernel.source.find(str("p.sent_rows = ", a.sent_rows, ";")), std::string::npos);
+    }
+    EXPECT_GE(clusters, 1);
+  }
 }
 
 }  // namespace

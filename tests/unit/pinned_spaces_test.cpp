@@ -93,8 +93,8 @@ const Pinned kPinned[] = {
      "block_k=128 block_q=64 split_keys=1 stages=1 warps_k=1 warps_q=4"},
     {"attention_sm80", "cuda:sm_80", kLong16, kCausal, 224, "6a8937d1fbbf2951",
      "block_k=64 block_q=32 split_keys=1 stages=3 warps_k=4 warps_q=1"},
-    {"attention_sm80", "cuda:sm_90a", kDecode16, kShared, 482, "ff887559d2089f68",
-     "block_k=64 block_q=16 split_keys=16 stages=3 warps_k=4 warps_q=1"},
+    {"attention_sm80", "cuda:sm_90a", kDecode16, kShared, 722, "e6249a53e2fd0005",
+     "block_k=64 block_q=16 cluster=8 split_keys=1 stages=3 warps_k=4 warps_q=1"},
     {"attention_coopmat", "nvidia", kLong16, kAttention, 231, "418f5b1742c5ee43",
      "block_k=16 block_q=128 keeps_queries=0 split_keys=1 subgroups_k=1 subgroups_q=4 unit_k=16 "
      "unit_m=16 unit_n=8"},

@@ -25,7 +25,9 @@ struct AttentionSm80 {
   Int block_q = 128, block_k = 64;
   Int warps_q = 4, warps_k = 1;
   Int stages = 2;       // tiles of keys, and of values, in shared memory
-  Int parts = 1;        // workgroups that share the keys of a query
+  Int parts = 1;        // workgroups that share the keys of a query and store their parts,
+  Int cluster = 1;      // or that combine their parts as a cluster
+  Int sent_rows = 16;   // whose parts they send: those of a tile that exist at any size
   Int pack = 1;         // batches whose queries are the rows of one tile
   bool orders = false;  // tiles of queries differ in their numbers of keys: the last come first
   Int heads = 1;        // packs of batches that are walked together
@@ -54,6 +56,8 @@ struct AttentionSm80 {
     visit("warps_k", warps_k);
     visit("stages", stages);
     visit("parts", parts);
+    visit("cluster", cluster);
+    visit("sent_rows", sent_rows);
     visit("pack", pack);
     visit("orders", orders);
     visit("heads", heads);
@@ -74,9 +78,12 @@ constexpr Int query_tiles(const AttentionSm80& a) {
   return ceil_div(a.queries * a.pack, a.block_q);
 }
 constexpr Int packs(const AttentionSm80& a) { return a.batches / a.pack; }
-constexpr Int workgroups(const AttentionSm80& a) { return packs(a) * query_tiles(a) * a.parts; }
+// Workgroups that share the keys of a tile of queries.
+constexpr Int sharers(const AttentionSm80& a) { return a.parts * a.cluster; }
+constexpr Int workgroups(const AttentionSm80& a) { return packs(a) * query_tiles(a) * sharers(a); }
 
-// ---- shared memory: the tiles, or in their place what warps that share keys exchange
+// ---- shared memory: the tiles, or in their place what warps that share keys exchange; behind both
+// what the workgroups of a cluster send each other
 
 constexpr Int q_bytes(const AttentionSm80& a) { return a.block_q * columns(a) * 2; }
 constexpr Int k_bytes(const AttentionSm80& a) { return a.block_k * columns(a) * 2; }
@@ -87,10 +94,23 @@ constexpr Int tiles_bytes(const AttentionSm80& a) {
 // Elements of a row of results that warps exchange, padded against bank conflicts.
 constexpr Int exchanged_line(const AttentionSm80& a) { return columns_v(a) + 8; }
 constexpr Int exchanged_bytes(const AttentionSm80& a) {
-  return a.warps_k == 1 ? 0 : a.warps_k * a.block_q * (exchanged_line(a) + 2) * 4;
+  return a.warps_k * a.cluster == 1 ? 0 : a.warps_k * a.block_q * (exchanged_line(a) + 2) * 4;
+}
+// Eights of results of a tile that workgroup `rank` of the cluster finishes.
+constexpr Int finished_by(const AttentionSm80& a, Int rank) {
+  return ceil_div(a.sent_rows * columns_v(a) / 8 - rank, a.cluster);
+}
+// From each workgroup the eights, and maximum and sum of each row.
+constexpr Int inbox_bytes(const AttentionSm80& a) {
+  return a.cluster == 1 ? 0 : a.cluster * (finished_by(a, 0) * 32 + a.sent_rows * 8);
+}
+constexpr Int barrier_bytes(const AttentionSm80& a) { return a.cluster == 1 ? 0 : 16; }
+// Bytes that arrive at workgroup `rank`.
+constexpr Int sent_bytes(const AttentionSm80& a, Int rank) {
+  return a.cluster * (finished_by(a, rank) * 32 + a.sent_rows * 8);
 }
 constexpr Int shared_bytes(const AttentionSm80& a) {
-  return most(tiles_bytes(a), exchanged_bytes(a));
+  return most(tiles_bytes(a), exchanged_bytes(a)) + inbox_bytes(a) + barrier_bytes(a);
 }
 
 // ---- registers

@@ -4,7 +4,8 @@
 // A warp has 16 or 32 rows of a tile of queries and, of each tile of keys, all or its share. It computes scores, keeps
 // the maximum and the sum of each row in registers, and multiplies the weights, which stay in the registers of the
 // scores, with the values. Tiles of keys and values come to shared memory meanwhile, `stages` of them. Keys are walked
-// from the last to the first. Warps that share keys add their results at the end; workgroups that do store parts.
+// from the last to the first. Warps that share keys add their results at the end; workgroups that do store parts, or, as a
+// cluster, send each other theirs: each finishes some of the results.
 //
 // The constant `params` is an AttentionSm80 (attention_sm80_shape.h). Hooks (attention_hooks.h has their meaning), of an
 // operand x by how it is loaded:
@@ -58,7 +59,8 @@ TCC_FN void epilogue(const u16*, f32* b1, i32 batch, i32 row, i32 part, const f3
 namespace shape = attention_sm80;
 constexpr i32 BLOCK_Q = params.block_q, BLOCK_K = params.block_k, THREADS = shape::threads(params);
 constexpr i32 WARP_Q = shape::warp_q(params), WARP_K = shape::warp_k(params);
-constexpr i32 WARPS_Q = params.warps_q, WARPS_K = params.warps_k, STAGES = params.stages, PARTS = params.parts;
+constexpr i32 WARPS_Q = params.warps_q, WARPS_K = params.warps_k, STAGES = params.stages;
+constexpr i32 PARTS = params.parts, CLUSTER = params.cluster, SHARERS = shape::sharers(params);
 constexpr i32 DEPTH = params.depth, DEPTH_V = params.depth_v, PACK = params.pack;
 constexpr i32 COLUMNS = shape::columns(params), COLUMNS_V = shape::columns_v(params);
 constexpr bool KEEPS_QUERIES = shape::keeps_queries(params);
@@ -171,17 +173,63 @@ TCC_FN void weigh(f32 (&s)[ROWS][TILES_K][4], f32 (&o)[ROWS][TILES_V][4], Rows& 
 
 extern __shared__ __align__(128) unsigned char shared_memory[];
 
+// What the workgroups of a cluster send to the one that finishes eights of results: their eights, relative to their own
+// maximum, and the maxima and sums of their rows.
+constexpr i32 SENT_ROWS = params.sent_rows, FINISHED = CLUSTER > 1 ? i32(shape::finished_by(params, 0)) : 1;
+struct Inbox {
+  f32 eights[CLUSTER][FINISHED][8];
+  float2 sums[CLUSTER][SENT_ROWS];
+};
+static_assert(CLUSTER == 1 || sizeof(Inbox) == shape::inbox_bytes(params), "the host knows the storage");
+// Sends a pair of words to workgroup `rank`.
+TCC_FN void send(const void* to, u32 rank, f32 a, f32 b, const u64* sent) {
+  tcc_cuda_store_async(tcc_cuda_peer(tcc_cuda_shared(to), rank), u64(__float_as_uint(b)) << 32 | __float_as_uint(a),
+                       tcc_cuda_peer(tcc_cuda_shared(sent), rank));
+}
+
+// Adds COUNT parts of an eight of results, each relative to its own maximum. `of_part`(i) is the i-th maximum and sum,
+// `eight`(i) where its eight begins. `sum` and `v` become relative to the largest maximum, which is returned.
+template <i32 COUNT, class OfPart, class Eight> TCC_FN f32 add_parts(OfPart of_part, Eight eight, f32& sum, f32 (&v)[8]) {
+  f32 most = MINUS_INFINITY;
+#pragma unroll
+  for (i32 w = 0; w < COUNT; ++w) most = fmaxf(most, of_part(w).x);
+  const f32 zero = most == MINUS_INFINITY ? 0.f : most * SCALE;
+  sum = 0;
+#pragma unroll
+  for (i32 i = 0; i < 8; ++i) v[i] = 0;
+#pragma unroll
+  for (i32 w = 0; w < COUNT; ++w) {
+    const f32 factor = tcc_cuda_exp2_f32(__fmaf_rn(of_part(w).x, SCALE, -zero));
+    sum = __fmaf_rn(of_part(w).y, factor, sum);
+#pragma unroll
+    for (i32 i = 0; i < 8; i += 4) {
+      const float4 x = *(const float4*)(eight(w) + i);
+      v[i] = __fmaf_rn(x.x, factor, v[i]);
+      v[i + 1] = __fmaf_rn(x.y, factor, v[i + 1]);
+      v[i + 2] = __fmaf_rn(x.z, factor, v[i + 2]);
+      v[i + 3] = __fmaf_rn(x.w, factor, v[i + 3]);
+    }
+  }
+  return most;
+}
+
 TCC_ENTRY {
   TCC_BEGIN
   const i32 thread = i32(TCC_THREAD), lane = thread % 32;
   const i32 warp = __shfl_sync(~0u, thread / 32, 0);
   const i32 warp_q = warp % WARPS_Q, warp_k = warp / WARPS_Q;
-  const i32 block = i32(TCC_BLOCK), part = block % PARTS;
+  Inbox& inbox = *(Inbox*)(shared_memory + (shape::shared_bytes(params) - shape::inbox_bytes(params) - shape::barrier_bytes(params)));
+  u64* const sent = (u64*)(&inbox + 1);
+  const i32 block = i32(TCC_BLOCK), part = block % SHARERS;
+  if constexpr (CLUSTER > 1) {
+    tcc_cuda_expect(sent, u32(shape::sent_bytes(params, part % CLUSTER)));
+    tcc_cuda_cluster_arrive();
+  }
   const Size<params.queries> all_queries(SIZE_QUERIES);
   const Size<params.keys> all_keys(SIZE_KEYS);
   const Size<shape::packs(params)> packs(SIZE_BATCHES / PACK);
   const Size<shape::query_tiles(params)> query_tiles((all_queries * PACK + BLOCK_Q - 1) / BLOCK_Q);
-  const QueryTilePlace place = query_tile<params.heads, params.orders>(block / PARTS, packs, query_tiles);
+  const QueryTilePlace place = query_tile<params.heads, params.orders>(block / SHARERS, packs, query_tiles);
   const i32 batch0 = place.batch * PACK;  // of the first row
   // Rows of the tile as the hooks know them.
   const auto row_at = [&](i32 row) -> OperandRow {
@@ -210,7 +258,7 @@ TCC_ENTRY {
                keys[2] > range.inside ? keys[2] : range.inside, keys[3] < range.inside_end ? keys[3] : range.inside_end};
     }
   }
-  range = part_of<PARTS>(tiles_of_keys(BLOCK_K, range.first, range.end, range.inside, range.inside_end), part);
+  range = part_of<SHARERS>(tiles_of_keys(BLOCK_K, range.first, range.end, range.inside, range.inside_end), part);
 
   unsigned char* const key_tiles = shared_memory + QueryTile::BYTES;
   unsigned char* const value_tiles = key_tiles + STAGES * KeyTile::BYTES;
@@ -478,7 +526,7 @@ TCC_ENTRY {
     else
       epilogue(TCC_BUFFERS row.batch, row.row, segment, v);
   };
-  if constexpr (WARPS_K == 1) {
+  if constexpr (WARPS_K * CLUSTER == 1) {
 #pragma unroll
     for (i32 m = 0; m < ROWS; ++m)
 #pragma unroll
@@ -518,33 +566,42 @@ TCC_ENTRY {
       }
     __syncthreads();
     constexpr i32 SEGMENTS = COLUMNS_V / 8;
-#pragma unroll 1
-    for (i32 n = thread; n < BLOCK_Q * SEGMENTS; n += THREADS) {
-      const i32 number = n / SEGMENTS, segment = n % SEGMENTS;
-      const OperandRow row = row_at(number);
-      if (!row.exists) continue;
-      f32 most = MINUS_INFINITY, sum = 0, v[8] = {};
-#pragma unroll
-      for (i32 w = 0; w < WARPS_K; ++w) most = fmaxf(most, sums[w][number].x);
-      const f32 zero = most == MINUS_INFINITY ? 0.f : most * SCALE;
-#pragma unroll
-      for (i32 w = 0; w < WARPS_K; ++w) {
-        const f32 factor = tcc_cuda_exp2_f32(__fmaf_rn(sums[w][number].x, SCALE, -zero));
-        sum = __fmaf_rn(sums[w][number].y, factor, sum);
-#pragma unroll
-        for (i32 i = 0; i < 8; i += 4) {
-          const float4 x = *(const float4*)&results[w][number][segment * 8 + i];
-          v[i] = __fmaf_rn(x.x, factor, v[i]);
-          v[i + 1] = __fmaf_rn(x.y, factor, v[i + 1]);
-          v[i + 2] = __fmaf_rn(x.z, factor, v[i + 2]);
-          v[i + 3] = __fmaf_rn(x.w, factor, v[i + 3]);
-        }
-      }
+    const auto finish = [&](auto row, i32 segment, f32 most, f32 sum, f32(&v)[8]) {
       if (segment == 0) store_sums(row, most, sum);
       const f32 inverse = 1 / sum;
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) v[i] = result(v[i], sum, inverse);
       store(row, segment, v);
+    };
+    if constexpr (CLUSTER > 1) tcc_cuda_cluster_wait();  // all barriers are there
+#pragma unroll 1
+    for (i32 n = thread; n < (CLUSTER > 1 ? SENT_ROWS : BLOCK_Q) * SEGMENTS; n += THREADS) {
+      const i32 number = n / SEGMENTS, segment = n % SEGMENTS;
+      if (CLUSTER == 1 && !row_at(number).exists) continue;
+      f32 sum, v[8];
+      const f32 most = add_parts<WARPS_K>([&](i32 w) { return sums[w][number]; },
+                                          [&](i32 w) { return &results[w][number][segment * 8]; }, sum, v);
+      if constexpr (CLUSTER > 1) {
+#pragma unroll
+        for (i32 i = 0; i < 8; i += 2) send(&inbox.eights[part][n / CLUSTER][i], n % CLUSTER, v[i], v[i + 1], sent);
+        if (segment == 0)
+#pragma unroll
+          for (i32 rank = 0; rank < CLUSTER; ++rank) send(&inbox.sums[part][number], rank, most, sum, sent);
+      } else {
+        finish(row_at(number), segment, most, sum, v);
+      }
+    }
+    if constexpr (CLUSTER > 1) {
+      tcc_cuda_await(sent);
+#pragma unroll 1
+      for (i32 n = part + CLUSTER * thread; n < SENT_ROWS * SEGMENTS; n += CLUSTER * THREADS) {
+        const i32 number = n / SEGMENTS, segment = n % SEGMENTS;
+        if (!row_at(number).exists) continue;
+        f32 sum, v[8];
+        const f32 most = add_parts<CLUSTER>([&](i32 w) { return inbox.sums[w][number]; },
+                                            [&](i32 w) { return inbox.eights[w][n / CLUSTER]; }, sum, v);
+        finish(row_at(number), segment, most, sum, v);
+      }
     }
   }
 }

@@ -141,7 +141,7 @@ struct Rows {
 constexpr f32 kGrowth = params.weights > 0 && ELEMENT == Element::f16 ? 0.f : 8.f;
 // Hooks take about as long as the second product: their scores become weights before the wait for it. A loop that waits for
 // the next keys stands there, across which the compiler moves no exponentials. Plain scores are faster without.
-constexpr bool kWeighsEarly = !params.plain;
+constexpr bool kWeighsEarly = !params.plain || HELD > 0;
 // A branch costs more than it saves where there are few columns to rescale.
 constexpr bool kAlwaysRescales = params.plain && COLUMNS_V <= 64;
 // Scores become weights relative to a number near the maximum so far. Where it changes, all lanes return true, and sums and
