@@ -103,7 +103,8 @@ class LookUp {
       return nullptr;
     }
     const Record& record = found->second;
-    if (std::string reason = query_.space->violation(record.best); !reason.empty()) {
+    if (std::string reason = query_.space->violation(query_.space->completed(record.best));
+        !reason.empty()) {
       refuse(sched::Tier::exact, "the record's config is not legal: ", reason);
       refuse(sched::Tier::stale, "as for exact");
       return nullptr;
@@ -176,12 +177,13 @@ class LookUp {
 
   // Against a relative's config.
   std::string objection(const Record& record) const {
-    const std::string violated = query_.space->violation(record.best);
+    const sched::Config best = query_.space->completed(record.best);
+    const std::string violated = query_.space->violation(best);
     if (!violated.empty()) return "that is not legal here: " + violated;
     const bool known = record.default_seconds > 0;
     const double allowed =
         known ? std::clamp(record.default_seconds / record.seconds, 1.0, kTrusted) : kTrusted;
-    const std::string doubt = query_.doubt ? query_.doubt(record.best, allowed) : "";
+    const std::string doubt = query_.doubt ? query_.doubt(best, allowed) : "";
     return doubt.empty() ? doubt : "that does not suit this kernel: " + doubt;
   }
 
@@ -213,7 +215,9 @@ std::string environment_change(const Record& record, const Environment& now,
 }
 
 Found RecordStore::find(const Query& query, std::vector<std::string>* refused) const {
-  return LookUp(*this, query, refused).run();
+  Found found = LookUp(*this, query, refused).run();
+  if (found.record) found.config = query.space->completed(found.record->best);
+  return found;
 }
 
 namespace {
@@ -249,7 +253,7 @@ Explanation RecordStore::explain(const sched::Candidate& candidate) const {
     result.choice = sched::analytic_configs().choose(candidate);
     return result;
   }
-  result.choice = {found.record->best, found.tier};
+  result.choice = {found.config, found.tier};
   result.record = *found.record;
   return result;
 }
@@ -257,7 +261,7 @@ Explanation RecordStore::explain(const sched::Candidate& candidate) const {
 sched::ConfigChoice RecordStore::choose(const sched::Candidate& candidate) const {
   if (!records_.empty())
     if (const Found found = find(query_of(candidate)); found.record)
-      return {found.record->best, found.tier};
+      return {found.config, found.tier};
   return sched::analytic_configs().choose(candidate);
 }
 

@@ -100,6 +100,7 @@ Query query_of(const sched::Candidate& candidate);
 struct Found {
   const Record* record = nullptr;  // null: none serves, the tier is analytic
   sched::Tier tier = sched::Tier::analytic;
+  sched::Config config = {};  // the record's, as one of the query's space
 };
 
 // Returns text that says how a record's environment differs from today's ("driver '570.1', not

@@ -248,8 +248,7 @@ sched::ConfigChoice TuningFiles::choose(const sched::Candidate& candidate) const
   for (const bool all : {false, true}) {
     const RecordStore store = records(query.key, query.family, all);
     if (all && store.records().contains(query.key)) note_illegal(query.key, candidate.space());
-    if (const Found found = store.find(query); found.record)
-      return {found.record->best, found.tier};
+    if (const Found found = store.find(query); found.record) return {found.config, found.tier};
   }
   return sched::analytic_configs().choose(candidate);
 }
@@ -267,7 +266,8 @@ void TuningFiles::note_illegal(const RecordKey& key, const sched::ConfigSpace& s
       RecordStore own;
       ask(*file, [&](const RecordIndex& index) { index.add_region(key.version, key.region, own); });
       const auto found = own.records().find(key);
-      if (found != own.records().end() && !space.violation(found->second.best).empty())
+      if (found != own.records().end() &&
+          !space.violation(space.completed(found->second.best)).empty())
         illegal_->add(path, key);
     }
 }

@@ -30,7 +30,7 @@ struct SizeTable {
   int choice(const Sizes& sizes) const;
 };
 
-inline constexpr int kMostChoices = 8;       // of a table
+inline constexpr int kMostChoices = 16;      // of a table
 inline constexpr int kMostConditions = 128;  // of a table
 
 // A step with it runs where the table takes that choice; -1: always.

@@ -24,7 +24,7 @@ using Bindings = std::map<std::string, int64_t, std::less<>>;
 // The numbers and, for dims that stay open, expressions that stand for the symbols.
 struct Binding {
   Bindings numbers;
-  std::map<std::string, SymInt, std::less<>> open;
+  OpenSizes open;
 };
 
 Bindings all_bindings(const Graph& graph, const Bindings& given) {
@@ -170,7 +170,9 @@ Graph with_numbers(const Graph& graph, const Binding& binding) {
   for (const auto& node : result.nodes()) bind_node(*node, binding);
   result.dims = binding.numbers;
   for (const auto& [dim, size] : binding.open)
-    size.visit_atoms([&](const AtomPtr& symbol) { result.dims[symbol->name] = symbol->usual; });
+    size.visit_atoms([&](const AtomPtr& atom) {
+      if (atom->kind == Atom::Kind::symbol) result.dims[atom->name] = atom->usual;
+    });
   return result;
 }
 
@@ -255,6 +257,10 @@ Graph bind_dims(const Graph& graph, const Numbers& numbers, const SizeRanges& op
     if (error.kind() != ErrorKind::bad_input) throw;
     fail_input(error.what(), default_dims_text(graph, numbers));
   }
+}
+
+Graph bind_sizes(const Graph& graph, const Numbers& numbers, const OpenSizes& open) {
+  return with_numbers(graph, {all_bindings(graph, numbers), open});
 }
 
 }  // namespace tcc::ir

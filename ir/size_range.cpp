@@ -117,6 +117,10 @@ std::string symbol_name(const std::string& dim, const SizeRange& range) {
   return range.multiple == 1 ? dim : str(dim, "_by_", range.multiple);
 }
 
+SymInt known_multiple(std::string name, Interval range, int64_t usual, int64_t multiple) {
+  return floordiv(bounded_symbol(std::move(name), range, usual), multiple) * multiple;
+}
+
 SymInt open_size(const std::string& dim, const SizeRange& range, int64_t usual) {
   const int64_t m = range.multiple;
   return bounded_symbol(symbol_name(dim, range), {range.least / m, range.most / m}, usual / m) * m;

@@ -52,6 +52,9 @@ std::string symbol_name(const std::string& dim, const SizeRange& range);
 SymInt open_size(const std::string& dim, const SizeRange& range, int64_t usual);
 // A symbol of that range.
 SymInt bounded_symbol(std::string name, Interval range, int64_t usual);
+// Such a symbol where it is known to be a multiple: `multiple` times its quotient, so that
+// arithmetic proves what the multiple implies. Kernels get the symbol itself.
+SymInt known_multiple(std::string name, Interval range, int64_t usual, int64_t multiple);
 
 class Graph;
 // Throws Error(bad_input), which begins with `said` (by default "dim NAME: "), where the graph has
@@ -65,5 +68,8 @@ Numbers usual_sizes(const Graph& graph, const Numbers& numbers, const SizeRanges
 // Graph::bind() with ranges of the dims that stay open. The sizes that estimates take are those of
 // usual_sizes().
 Graph bind_dims(const Graph& graph, const Numbers& numbers, const SizeRanges& open);
+// The same with expressions for the dims that stay open, whose usual sizes are in `numbers`.
+using OpenSizes = std::map<std::string, SymInt, std::less<>>;
+Graph bind_sizes(const Graph& graph, const Numbers& numbers, const OpenSizes& open);
 
 }  // namespace tcc::ir

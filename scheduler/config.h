@@ -48,7 +48,14 @@ struct ConfigSpace {
     std::function<std::string(const Config&)> against;
   };
   std::vector<Constraint> constraints;
+  // Adds the parameters that the same kernel's spaces lack for sizes that are numbers; may be none.
+  std::function<void(Config&)> complete = {};
 
+  // A config of another size's space as one of this space, where it is legal.
+  Config completed(Config config) const {
+    if (complete) complete(config);
+    return config;
+  }
   // Returns "" when the config has exactly these parameters, each with a listed value, and all
   // constraints hold; otherwise the reason.
   std::string violation(const Config& config) const;

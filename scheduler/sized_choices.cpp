@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "scheduler/template.h"
 #include "support/checked.h"
@@ -15,6 +16,10 @@ namespace {
 constexpr double kLeastGain = 0.003;
 constexpr size_t kMostCells = 64;  // of a region
 constexpr size_t kMostCellsOfOne = 24;
+// Of several classes of several axes.
+constexpr size_t kMostCellsOfClasses = 32;
+// The largest number whose multiples are a class: elements of one access.
+constexpr int64_t kMostMultiple = 16;
 // Larger sizes than that times the usual one are one cell.
 constexpr int64_t kFar = 64;
 
@@ -85,32 +90,70 @@ double seconds_of(const Candidate* candidate, const Config& config) {
   return candidate->estimate(config);
 }
 
-// Returns the loss of each option in a cell. A measured option is taken for the best: another one
-// whose estimate is shorter is estimated wrongly by so much at least.
-std::vector<double> losses_of(const std::vector<double>& seconds, size_t chosen, bool is_record) {
-  double best = seconds[chosen];
-  for (const double one : seconds)
-    if (!is_record && one > 0 && (best <= 0 || one < best)) best = one;
+// How far apart two kernels are: octaves between the values of their parameters.
+double octaves_between(const SizedRegion::Option& a, const SizedRegion::Option& b) {
+  constexpr double kOtherTemplate = 4;
+  if (a.by != b.by) return kOtherTemplate;
+  const auto more = [](int64_t value) { return static_cast<double>(1 + std::abs(value)); };
+  double octaves = 0;
+  for (const auto& [name, value] : a.config.config.values())
+    if (b.config.config.has(name))
+      octaves += std::abs(std::log2(more(value) / more(b.config.config[name])));
+  return octaves;
+}
+
+// Returns the loss of each option in a cell. The one that a program of such a size has is taken for
+// the best, measured or by a template's rules: another one whose estimate is shorter is estimated
+// wrongly by so much at least, and the model is the less sure of one the less they are alike.
+std::vector<double> losses_of(const std::vector<double>& seconds,
+                              const std::vector<SizedRegion::Option>& options, size_t chosen) {
+  constexpr double kDoubt = 0.01;  // of an octave
+  const double best = seconds[chosen];
   std::vector<double> losses;
-  for (const double one : seconds) {
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const double one = seconds[i];
     const bool is_known = one > 0 && best > 0;
-    losses.push_back(one < 0 ? kNoChoice : is_known ? std::abs(std::log(one / best)) : 0);
+    losses.push_back(one < 0 ? kNoChoice
+                             : (is_known ? std::abs(std::log(one / best)) : 0) +
+                                   kDoubt * octaves_between(options[i], options[chosen]));
   }
   return losses;
 }
 
-// Sizes are as likely as their logarithms: cells weigh as much as they span, one on average.
-void weigh(const std::vector<SizeCell>& cells, std::vector<std::vector<double>>& losses) {
-  const auto span = [](const SizeCell& cell) {
-    const double least = static_cast<double>(std::max<int64_t>(cell.least, 1)),
-                 most = static_cast<double>(std::max<int64_t>(cell.most, 1));
-    return std::log((most + 1) / least);
-  };
+// Sizes are as likely as their logarithms.
+double span_of(const SizeCell& cell) {
+  const double least = static_cast<double>(std::max<int64_t>(cell.least, 1)),
+               most = static_cast<double>(std::max<int64_t>(cell.most, 1));
+  return std::log((most + static_cast<double>(cell.multiple)) / least);
+}
+
+// Cells weigh as much as they have sizes, one on average.
+void weigh(std::span<const double> weights, std::vector<std::vector<double>>& losses) {
   double all = 0;
-  for (const SizeCell& cell : cells) all += span(cell);
-  for (size_t i = 0; i < cells.size(); ++i)
+  for (const double weight : weights) all += weight;
+  for (size_t i = 0; i < weights.size(); ++i)
     for (double& loss : losses[i])
-      if (loss < kNoChoice) loss *= span(cells[i]) / all * static_cast<double>(cells.size());
+      if (weights[i] <= 0)
+        loss = 0;
+      else if (loss < kNoChoice)
+        loss *= weights[i] / all * static_cast<double>(weights.size());
+}
+
+// The class of a size.
+size_t class_of(const SizeClasses& classes, int64_t size) {
+  const auto& multiples = classes.multiples;
+  return static_cast<size_t>(
+      std::ranges::find_if(multiples, [&](int64_t m) { return size % m == 0; }) -
+      multiples.begin());
+}
+
+// Appends what tells sizes of the classes from `first` to `last` from others.
+void add_classes(exec::SizeCondition& condition, const SymInt& number, const SizeClasses& classes,
+                 size_t first, size_t last) {
+  for (size_t i = 0; i < first; ++i)
+    condition.push_back({ir::mod(number, classes.multiples[i]), 1, classes.multiples[i] - 1});
+  if (const int64_t multiple = classes.multiples[last]; multiple > 1)
+    condition.push_back({ir::mod(number, multiple), 0, 0});
 }
 
 // Outputs that are in place must be so in these kernels, too.
@@ -176,14 +219,31 @@ std::vector<SizeCell> fine_cells(const std::vector<SizeCell>& cells, std::vector
   return fine;
 }
 
+std::optional<SizeCell> multiples_in(const SizeCell& cell, int64_t multiple) {
+  const int64_t least = ceil_div(cell.least, multiple) * multiple,
+                most = cell.most / multiple * multiple;
+  if (least > most || most <= 0) return std::nullopt;
+  const int64_t usual = std::clamp(cell.usual / multiple * multiple, least, most);
+  return SizeCell{least, most, usual, multiple};
+}
+
+namespace {
+
+SymInt size_in(const SizeCell& cell, const std::string& symbol) {
+  const auto& [least, most, usual, multiple] = cell;
+  return least == most ? SymInt(least) : ir::known_multiple(symbol, {least, most}, usual, multiple);
+}
+
+}  // namespace
+
 RegionAtSizes::RegionAtSizes(const ir::Graph& graph, const SizeBox& box) : box_(box) {
   ir::Numbers numbers;
-  ir::SizeRanges open;
+  ir::OpenSizes open;
   for (const auto& [symbol, cell] : box) {
     numbers[symbol] = cell.usual;
-    if (cell.least < cell.most) open[symbol] = {cell.least, cell.most, 1};
+    if (cell.least < cell.most) open[symbol] = size_in(cell, symbol);
   }
-  graph_ = std::make_unique<ir::Graph>(ir::bind_dims(graph, numbers, open));
+  graph_ = std::make_unique<ir::Graph>(ir::bind_sizes(graph, numbers, open));
   for (size_t i = 0; i < graph.values().size(); ++i)
     values_[graph.values()[i].get()] = graph_->values()[i].get();
   for (size_t i = 0; i < graph.nodes().size(); ++i)
@@ -195,8 +255,7 @@ Region RegionAtSizes::region(const Region& of_graph) const {
     return value.substitute([&](const ir::AtomPtr& atom) -> std::optional<SymInt> {
       const auto found = box_.find(atom->name);
       if (atom->kind != ir::Atom::Kind::symbol || found == box_.end()) return std::nullopt;
-      const auto& [least, most, usual] = found->second;
-      return least == most ? SymInt(least) : ir::bounded_symbol(atom->name, {least, most}, usual);
+      return size_in(found->second, atom->name);
     });
   };
   Region region = of_graph;
@@ -234,25 +293,55 @@ CandidatePtr SizedChoices::match(const Region& region, const Template* by) const
   return *match;
 }
 
-std::vector<std::vector<double>> SizedChoices::losses(
-    const Region& region, const std::vector<SizeAxis>& axes, const std::vector<Cell>& cells,
-    const std::vector<SizedRegion::Option>& options, const std::vector<Chosen>& chosen) const {
+std::vector<std::vector<double>> SizedChoices::losses(const SizedRegion& region,
+                                                      const std::vector<Cell>& cells,
+                                                      const std::vector<size_t>& chosen) const {
+  const ir::AtomPtr classed = region.axes[region.classes.axis].number.as_atom();
   std::vector<std::vector<double>> losses;
+  std::vector<double> weights;
   for (size_t i = 0; i < cells.size(); ++i) {
-    const CandidatePtr& own = cells[i].candidate;
-    std::map<const Template*, CandidatePtr> candidates;
-    if (own) candidates[&own->kernel_template()] = own;
+    const Cell& cell = cells[i];
+    std::map<std::tuple<const Template*, int64_t, bool>, CandidatePtr> known;
+    if (cell.candidate)
+      known[{&cell.candidate->kernel_template(), cell.multiple, false}] = cell.candidate;
+    // An option's kernel in the cell, which knows of its multiples as much as the option's does.
+    const auto candidate = [&](const SizedRegion::Option& option, bool is_wide) {
+      const auto [entry, is_new] = known.try_emplace({option.by, option.multiple, is_wide});
+      if (!is_new || !cell.owner) return entry->second.get();
+      SizeBox box = cell.box;
+      if (option.multiple != cell.multiple) box.at(classed->name).multiple = option.multiple;
+      if (is_wide) box = widened(box);
+      const auto owner = box == cell.box ? cell.owner : at(box);
+      if (owner && !(is_wide && box == cell.box))
+        entry->second = match(owner->region(region.candidate->region()), option.by);
+      return entry->second.get();
+    };
     std::vector<double> seconds;
-    for (const SizedRegion::Option& option : options) {
-      auto [candidate, is_new] = candidates.try_emplace(option.by);
-      if (is_new && cells[i].owner)
-        candidate->second = match(cells[i].owner->region(region), option.by);
-      seconds.push_back(seconds_of(candidate->second.get(), option.config.config));
+    for (const SizedRegion::Option& option : region.options) {
+      double& one = seconds.emplace_back(-1);
+      if (cell.multiple % option.multiple != 0) continue;
+      one = seconds_of(candidate(option, false), option.config.config);
+      // A kernel of a range of sizes need be none where one of them is a number.
+      if (one < 0) one = seconds_of(candidate(option, true), option.config.config);
     }
-    losses.push_back(losses_of(seconds, chosen[i].option, chosen[i].tier != Tier::analytic));
+    losses.push_back(losses_of(seconds, region.options, chosen[i]));
+    weights.push_back(cell.weight);
   }
-  if (axes.size() == 1) weigh(axes.front().cells, losses);
+  weigh(weights, losses);
   return losses;
+}
+
+// The box with neighbours of the sizes that are numbers there, though not everywhere.
+SizeBox SizedChoices::widened(SizeBox box) const {
+  for (auto& [symbol, cell] : box) {
+    const SizeCell& all = symbols_.at(symbol);
+    if (cell.least < cell.most) continue;
+    if (cell.most + cell.multiple <= all.most)
+      cell.most += cell.multiple;
+    else if (cell.least - cell.multiple >= all.least)
+      cell.least -= cell.multiple;
+  }
+  return box;
 }
 
 std::shared_ptr<const RegionAtSizes> SizedChoices::at(const SizeBox& box) const {
@@ -260,7 +349,7 @@ std::shared_ptr<const RegionAtSizes> SizedChoices::at(const SizeBox& box) const 
   for (const auto& [symbol, cell] : box) whole[symbol] = cell;
   decltype(made_)::key_type key;
   for (const auto& [symbol, cell] : whole)
-    key.push_back({symbol, {cell.least, cell.most, cell.usual}});
+    key.push_back({symbol, {cell.least, cell.most, cell.usual, cell.multiple}});
   {
     std::lock_guard lock(mutex_);
     if (const auto found = made_.find(key); found != made_.end()) return found->second;
@@ -277,7 +366,7 @@ std::shared_ptr<const RegionAtSizes> SizedChoices::at(const SizeBox& box) const 
 }
 
 // The one product that all work grows with, or each symbol.
-std::vector<SizeAxis> SizedChoices::axes(const Region& region) const {
+std::vector<SizeAxis> SizedChoices::axes(const Region& region, size_t most_cells) const {
   const std::set<Product> products = products_of(region);
   std::set<std::string> symbols;
   for (const Product& product : products)
@@ -296,7 +385,7 @@ std::vector<SizeAxis> SizedChoices::axes(const Region& region) const {
     return {axis};
   }
   std::vector<SizeAxis> axes;
-  const double count = std::pow(static_cast<double>(kMostCells),
+  const double count = std::pow(static_cast<double>(most_cells),
                                 1.0 / static_cast<double>(std::max<size_t>(symbols.size(), 1)));
   for (const std::string& symbol : symbols) {
     const SizeCell& cell = symbols_.at(symbol);
@@ -304,6 +393,46 @@ std::vector<SizeAxis> SizedChoices::axes(const Region& region) const {
                                                        static_cast<size_t>(count + 1e-6))});
   }
   return axes;
+}
+
+// Returns the numbers whose multiples have another kernel by default than multiples of their
+// halves, in descending order, and 1.
+std::vector<int64_t> SizedChoices::multiples(const Candidate& candidate,
+                                             const std::string& symbol) const {
+  const SizeCell& all = symbols_.at(symbol);
+  SizeCell cell = all;
+  cell.usual = std::max(cell.usual / kMostMultiple, int64_t{1}) * kMostMultiple;
+  if (cell.usual > all.most) return {1};
+  std::vector<int64_t> found;
+  constexpr double kOther = 0.01;  // part of the seconds that tells kernels of one config apart
+  std::optional<std::pair<const Template*, Config>> before;
+  double seconds_before = 0;
+  for (int64_t multiple = kMostMultiple; multiple >= 1; multiple /= 2) {
+    const auto cells = multiples_in(cell, multiple);
+    const auto owner = cells ? at({{symbol, *cells}}) : nullptr;
+    const CandidatePtr here = owner ? match(owner->region(candidate.region()), nullptr) : nullptr;
+    if (!here) return {1};
+    std::pair<const Template*, Config> kernel(&here->kernel_template(), here->default_config());
+    const double seconds = here->default_seconds();
+    if (before && (*before != kernel || std::abs(seconds - seconds_before) > kOther * seconds))
+      found.push_back(2 * multiple);
+    before = std::move(kernel);
+    seconds_before = seconds;
+  }
+  found.push_back(1);
+  return found;
+}
+
+// Sizes of the first axis whose divisors matter.
+SizeClasses SizedChoices::classes(const Candidate& candidate,
+                                  const std::vector<SizeAxis>& axes) const {
+  for (size_t d = 0; d < axes.size(); ++d) {
+    const ir::AtomPtr symbol = axes[d].number.as_atom();
+    if (!symbol) continue;
+    std::vector<int64_t> found = multiples(candidate, symbol->name);
+    if (found.size() > 1) return {d, std::move(found)};
+  }
+  return {};
 }
 
 // The ranges that symbols have where each axis is within its cell, and usual sizes there.
@@ -323,6 +452,10 @@ SizeBox SizedChoices::box_of(const std::vector<SizeAxis>& axes,
     const auto log_of = [](int64_t n) {
       return std::log(static_cast<double>(std::max<int64_t>(n, 1)));
     };
+    if (symbols.size() == 1) {
+      box[symbols.front()] = cell;
+      continue;
+    }
     const double span = log_of(most) - log_of(least);
     const double part = span > 0 ? (log_of(cell.usual) - log_of(least)) / span : 0;
     int64_t usual = cell.usual;
@@ -354,6 +487,7 @@ SizeBox SizedChoices::box_of(const std::vector<SizeAxis>& axes,
 
 std::vector<SizedChoices::Cell> SizedChoices::cells(const Candidate& of,
                                                     const std::vector<SizeAxis>& axes,
+                                                    const SizeClasses& classes,
                                                     std::span<const SizeCell> around) const {
   std::vector<std::vector<SizeCell>> all = {{}};
   for (const SizeAxis& axis : axes) {
@@ -366,53 +500,64 @@ std::vector<SizedChoices::Cell> SizedChoices::cells(const Candidate& of,
     all = std::move(more);
   }
   std::vector<Cell> cells;
-  for (std::vector<SizeCell>& at_sizes : all) {
-    if (!around.empty()) {
-      const SizeCell& whole = around[cells.size()];
-      at_sizes.front() = {whole.least, whole.most, at_sizes.front().usual};
+  for (const int64_t multiple : classes.multiples)
+    for (std::vector<SizeCell> at_sizes : all) {
+      Cell& cell = cells.emplace_back();
+      cell.multiple = multiple;
+      const auto sizes = multiples_in(at_sizes[classes.axis], multiple);
+      if (!sizes) continue;
+      at_sizes[classes.axis] = *sizes;
+      cell.weight = axes.size() == 1 ? span_of(at_sizes.front()) : 1;
+      if (!around.empty()) {
+        const SizeCell& whole = around[cells.size() - 1];
+        at_sizes.front() = {whole.least, whole.most, at_sizes.front().usual};
+      }
+      cell.box = box_of(axes, at_sizes);
+      cell.owner = at(cell.box);
+      if (cell.owner) cell.candidate = match(cell.owner->region(of.region()), nullptr);
     }
-    Cell& cell = cells.emplace_back();
-    cell.box = box_of(axes, at_sizes);
-    cell.owner = at(cell.box);
-    if (cell.owner) cell.candidate = match(cell.owner->region(of.region()), nullptr);
-  }
   return cells;
 }
 
 SizedRegion SizedChoices::look_at(const CandidatePtr& candidate, int times) const {
   SizedRegion region{candidate, candidate->default_seconds() * times, configs_.choose(*candidate)};
-  region.axes = axes(candidate->region());
+  region.axes = axes(candidate->region(), kMostCells);
   if (region.axes.empty()) return region;
+  region.classes = classes(*candidate, region.axes);
+  const bool has_classes = region.classes.multiples.size() > 1;
+  if (has_classes && region.axes.size() > 1)
+    region.axes = axes(candidate->region(), kMostCellsOfClasses);
   // A config is legal in a fine cell if it is so in the cell that this is a part of: a tile that
   // divides the sizes of the part need not divide those of others that the kernel serves.
   std::vector<SizeCell> around;
-  if (region.axes.size() == 1) {
+  if (region.axes.size() == 1 && !has_classes) {
     std::vector<size_t> part_of;
     const std::vector<SizeCell> coarse = std::exchange(region.axes.front().cells, {});
     region.axes.front().cells = fine_cells(coarse, part_of);
     for (const size_t part : part_of) around.push_back(coarse[part]);
   }
-  const std::vector<Cell> cells = this->cells(*candidate, region.axes, around);
+  const std::vector<Cell> cells = this->cells(*candidate, region.axes, region.classes, around);
   std::vector<SizedRegion::Option>& options = region.options;
   options = {{&candidate->kernel_template(), region.config}};
-  std::vector<Chosen> chosen;  // by cell
+  std::vector<size_t> chosen;  // by cell
   for (const Cell& cell : cells) {
     SizedRegion::Option option = options.front();
     if (cell.candidate)
-      option = {&cell.candidate->kernel_template(), configs_.choose(*cell.candidate)};
+      option = {&cell.candidate->kernel_template(), configs_.choose(*cell.candidate),
+                cell.multiple};
     const auto known = std::ranges::find_if(options, [&](const SizedRegion::Option& other) {
-      return other.by == option.by && other.config.config == option.config.config;
+      return other.by == option.by && other.config.config == option.config.config &&
+             other.multiple == option.multiple;
     });
-    chosen.push_back({static_cast<size_t>(known - options.begin()), option.config.tier});
+    chosen.push_back(static_cast<size_t>(known - options.begin()));
     if (known == options.end())
       options.push_back(std::move(option));
     else
       known->config.tier = std::min(known->config.tier, option.config.tier);
   }
-  std::vector<size_t> shape;
+  std::vector<size_t> shape = {region.classes.multiples.size()};
   for (const SizeAxis& axis : region.axes) shape.push_back(axis.cells.size());
-  region.division.emplace(std::move(shape),
-                          losses(candidate->region(), region.axes, cells, options, chosen));
+  region.division.emplace(std::move(shape), losses(region, cells, chosen));
   return region;
 }
 
@@ -440,18 +585,30 @@ std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const 
   };
   std::map<size_t, Hull> hulls;
   std::vector<size_t> order;
+  const SizeClasses& classes = region.classes;
+  const std::vector<SizeCell>& classed = region.axes[classes.axis].cells;
   for (GridBox& box : region.division->boxes()) {
+    const SizeCell &low = classed[box.first[classes.axis + 1]],
+                   &high = classed[box.last[classes.axis + 1]];
+    const bool has_sizes =
+        multiples_in({low.least, high.most, low.usual}, classes.multiples[box.last[0]]).has_value();
+    if (!has_sizes) continue;
     const auto [entry, is_new] = hulls.try_emplace(box.choice);
     Hull& hull = entry->second;
     if (is_new) {
       order.push_back(box.choice);
       hull.all = box;
     }
-    bool has_usual = true;
+    const size_t usual_class =
+        class_of(region.classes, usual_of(region.axes[region.classes.axis].number));
+    bool has_usual = box.first[0] <= usual_class && usual_class <= box.last[0];
     for (size_t d = 0; d < region.axes.size(); ++d) {
       const SizeAxis& axis = region.axes[d];
       const int64_t usual = usual_of(axis.number);
-      has_usual &= axis.cells[box.first[d]].least <= usual && usual <= axis.cells[box.last[d]].most;
+      has_usual &=
+          axis.cells[box.first[d + 1]].least <= usual && usual <= axis.cells[box.last[d + 1]].most;
+    }
+    for (size_t d = 0; d < box.first.size(); ++d) {
       hull.all.first[d] = std::min(hull.all.first[d], box.first[d]);
       hull.all.last[d] = std::max(hull.all.last[d], box.last[d]);
     }
@@ -465,11 +622,15 @@ std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const 
     std::vector<SizeCell> sizes;
     for (size_t d = 0; d < region.axes.size(); ++d) {
       const SizeAxis& axis = region.axes[d];
-      const SizeCell &low = axis.cells[hull.all.first[d]], &high = axis.cells[hull.all.last[d]];
+      const size_t first = hull.all.first[d + 1], last = hull.all.last[d + 1];
+      const SizeCell &low = axis.cells[first], &high = axis.cells[last];
       sizes.push_back({low.least, high.most,
-                       hull.is_usual                           ? usual_of(axis.number)
-                       : hull.all.first[d] == hull.all.last[d] ? low.usual
-                                                               : middle(low.usual, high.usual)});
+                       hull.is_usual   ? usual_of(axis.number)
+                       : first == last ? low.usual
+                                       : middle(low.usual, high.usual)});
+      if (d != region.classes.axis) continue;
+      const auto of_class = multiples_in(sizes.back(), region.classes.multiples[hull.all.last[0]]);
+      if (of_class) sizes.back() = *of_class;
     }
     SizedChoice choice = in_hull(region, sizes, region.options[option]);
     if (hull.is_usual) {
@@ -480,10 +641,12 @@ std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const 
       exec::SizeCondition& condition = choice.conditions.emplace_back();
       for (size_t d = 0; d < region.axes.size(); ++d) {
         const SizeAxis& axis = region.axes[d];
-        if (box.first[d] > 0 || box.last[d] + 1 < axis.cells.size())
-          condition.push_back(
-              {axis.number, axis.cells[box.first[d]].least, axis.cells[box.last[d]].most});
+        const size_t first = box.first[d + 1], last = box.last[d + 1];
+        if (first > 0 || last + 1 < axis.cells.size())
+          condition.push_back({axis.number, axis.cells[first].least, axis.cells[last].most});
       }
+      add_classes(condition, region.axes[region.classes.axis].number, region.classes, box.first[0],
+                  box.last[0]);
     }
     choices.push_back(std::move(choice));
   }
@@ -493,7 +656,7 @@ std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const 
 }
 
 std::vector<SizedKernel> SizedChoices::measured(const CandidatePtr& candidate) const {
-  std::vector<SizeAxis> axes = this->axes(candidate->region());
+  std::vector<SizeAxis> axes = this->axes(candidate->region(), kMostCells);
   if (axes.empty() || candidate->host_call()) return {};
   // Each axis keeps its first cell, its last one, and some between them.
   const size_t most = axes.size() == 1 ? 8 : axes.size() == 2 ? 3 : 2;
@@ -542,7 +705,8 @@ SizedChoice SizedChoices::in_hull(const SizedRegion& region, const std::vector<S
   bool is_whole = true;
   for (size_t d = 0; d < hull.size(); ++d) {
     const std::vector<SizeCell>& all = region.axes[d].cells;
-    is_whole &= hull[d].least == all.front().least && hull[d].most == all.back().most;
+    is_whole &= hull[d].least == all.front().least && hull[d].most == all.back().most &&
+                hull[d].multiple == 1;
   }
   const Config& config = option.config.config;
   if (is_whole) {

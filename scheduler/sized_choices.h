@@ -17,15 +17,22 @@
 
 namespace tcc::sched {
 
-// One dim as a table divides it: sizes from `least` to `most`, `usual` of which estimates take.
+// One dim as a table divides it: sizes from `least` to `most`, `usual` of which estimates take; of
+// these the multiples of a number.
 struct SizeCell {
-  int64_t least = 0, most = 0, usual = 0;
+  int64_t least = 0, most = 0, usual = 0, multiple = 1;
   friend bool operator==(const SizeCell&, const SizeCell&) = default;
 };
 // A number that sizes decide, a symbol or a product of symbols, and its cells.
 struct SizeAxis {
   SymInt number;
   std::vector<SizeCell> cells;
+};
+// Classes of the sizes of one axis: multiples of the first number, of others those of the second,
+// and so on; the last number is 1. Of several, each is a divisor of the one before it.
+struct SizeClasses {
+  size_t axis = 0;
+  std::vector<int64_t> multiples = {1};
 };
 // By the names of symbols.
 using SizeBox = std::map<std::string, SizeCell, std::less<>>;
@@ -54,6 +61,9 @@ class RegionAtSizes {
 // `part_of` gets the cell that each one is a part of.
 std::vector<SizeCell> fine_cells(const std::vector<SizeCell>& cells, std::vector<size_t>& part_of);
 
+// The cell's multiples of a number; nothing where it has none but 0.
+std::optional<SizeCell> multiples_in(const SizeCell& cell, int64_t multiple);
+
 // A candidate that computes the region where one of the conditions holds.
 struct SizedChoice {
   std::vector<exec::SizeCondition> conditions = {};
@@ -77,14 +87,18 @@ struct SizedRegion {
   CandidatePtr candidate;
   double seconds = 0;  // of all its launches in a run, at usual sizes
   ConfigChoice config;
-  // A config of a template; the tier is the closest one of all cells that have it.
+  // A config of a template, for multiples of a number; the tier is the closest one of all cells
+  // that have it.
   struct Option {
     const Template* by;
     ConfigChoice config;
+    int64_t multiple = 1;
   };
   std::vector<SizeAxis> axes = {};  // none: it has no open dims
+  SizeClasses classes = {};
   std::vector<Option> options = {};
-  std::optional<SizeDivision> division = {};  // of the axes' cells; its choices are the options
+  // Of the classes, and of the axes' cells; its choices are the options.
+  std::optional<SizeDivision> division = {};
 };
 
 // Divides the regions' sizes: a program gets few kernels more than it has regions, where it gains
@@ -118,30 +132,30 @@ class SizedChoices {
   // The region in each cell, with usual sizes of the cell. No candidate: values would be larger
   // than any memory there.
   struct Cell {
+    double weight = 0;     // of all sizes, how many it has; 0: none
+    int64_t multiple = 1;  // of its class
     SizeBox box;
     std::shared_ptr<const RegionAtSizes> owner;
     CandidatePtr candidate;
   };
-  // An option's number, and where it comes from in that cell.
-  struct Chosen {
-    size_t option;
-    Tier tier;
-  };
-  // Returns the loss of each option in each cell; `chosen` are the options that `configs` has
-  // there.
-  std::vector<std::vector<double>> losses(const Region& region, const std::vector<SizeAxis>& axes,
-                                          const std::vector<Cell>& cells,
-                                          const std::vector<SizedRegion::Option>& options,
-                                          const std::vector<Chosen>& chosen) const;
+  // Returns the loss of each of the region's options in each cell; `chosen` are those that
+  // `configs` has there.
+  std::vector<std::vector<double>> losses(const SizedRegion& region, const std::vector<Cell>& cells,
+                                          const std::vector<size_t>& chosen) const;
 
   std::shared_ptr<const RegionAtSizes> at(const SizeBox& box) const;
   CandidatePtr match(const Region& region, const Template* by) const;
-  std::vector<SizeAxis> axes(const Region& region) const;
+  // Of several axes, all together have `most_cells` at most.
+  std::vector<SizeAxis> axes(const Region& region, size_t most_cells) const;
+  SizeClasses classes(const Candidate& candidate, const std::vector<SizeAxis>& axes) const;
+  std::vector<int64_t> multiples(const Candidate& candidate, const std::string& symbol) const;
+  SizeBox widened(SizeBox box) const;
   int64_t usual_of(const SymInt& number) const;
   SizeBox box_of(const std::vector<SizeAxis>& axes, const std::vector<SizeCell>& cells) const;
-  // `around`, where it is not empty, has for each cell of one axis the sizes for which what is
-  // legal there must be so.
+  // By class, and by cell of each axis. `around`, where it is not empty, has for each cell of one
+  // axis the sizes for which what is legal there must be so.
   std::vector<Cell> cells(const Candidate& of, const std::vector<SizeAxis>& axes,
+                          const SizeClasses& classes = {},
                           std::span<const SizeCell> around = {}) const;
   SizedChoice in_hull(const SizedRegion& region, const std::vector<SizeCell>& hull,
                       const SizedRegion::Option& option) const;
@@ -151,7 +165,7 @@ class SizedChoices {
   const ConfigSource& configs_;
   SizeBox symbols_;
   mutable std::mutex mutex_;
-  mutable std::map<std::vector<std::pair<std::string, std::array<int64_t, 3>>>,
+  mutable std::map<std::vector<std::pair<std::string, std::array<int64_t, 4>>>,
                    std::shared_ptr<const RegionAtSizes>>
       made_;
 };

@@ -31,7 +31,8 @@ const ConfigSource& analytic_configs() {
 }
 
 ConfigChoice FixedConfig::choose(const Candidate& candidate) const {
-  if (candidate.space().violation(config_).empty()) return {config_, Tier::exact};
+  const Config config = candidate.space().completed(config_);
+  if (candidate.space().violation(config).empty()) return {config, Tier::exact};
   return analytic_configs().choose(candidate);
 }
 

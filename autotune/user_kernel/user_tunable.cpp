@@ -120,7 +120,7 @@ sched::ConfigChoice choose(const RecordStore& records, const BoundKernel& kernel
               .space = &space};
   const Found found = records.find(query);
   if (!found.record) return {kernel.kernel().default_config, sched::Tier::analytic};
-  return {found.record->best, found.tier};
+  return {found.config, found.tier};
 }
 
 exec::Executable executable_of(const BoundKernel& kernel, const sched::ConfigChoice& choice,

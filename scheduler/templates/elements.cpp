@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "ir/append.h"
 #include "scheduler/templates/common.h"
@@ -74,12 +75,13 @@ Config ElementsPart::default_config(const Target& target) const {
   const ElementWork work = this->work();
   if (work.is_long() && !reduces_vectors(vector)) vector = 1;
   int64_t wanted = int64_t{target.compute_units} * target.busy_threads;
-  // The end of each padded line is done element by element: a small part of a long one.
+  // What is left at the end of a line is done element by element: a small part of a long one.
   const Lines lines(region_, outputs_[0]);
-  auto divides = [&] {
-    return lines.count.is(1) ? elements.divisible_by(vector) : lines.length.usual() >= 16 * vector;
+  const auto fits = [&] {
+    return (lines.count.is(1) && elements.divisible_by(vector)) ||
+           lines.length.usual() >= 16 * vector;
   };
-  while (vector > 1 && (n / vector < wanted || !divides())) vector /= 2;
+  while (vector > 1 && (n / vector < wanted || !fits())) vector /= 2;
   int64_t threads = std::min(target.full_workgroup, target.max_workgroup_size);
   // Arithmetic between the loads and the stores: one vector's runs while another's loads wait.
   constexpr double kMuchArithmetic = 16;
@@ -100,6 +102,9 @@ std::function<LaunchCost(const Config&)> ElementsPart::cost(double bytes) const 
   for (const ir::Value* output : outputs_) stored_bytes += size_bytes(output->dtype());
   const ElementWork work = this->work();
   const double outputs = static_cast<double>(outputs_.size());
+  std::map<int64_t, double> along_vectors;
+  for (int64_t width = 2; width <= 16; width *= 2)
+    along_vectors[width] = std::min(work.scattered, this->along_vectors(width));
   return [=](const Config& c) {
     const auto count = static_cast<double>(n);
     const auto width = static_cast<double>(c["vector"]),
@@ -107,17 +112,19 @@ std::function<LaunchCost(const Config&)> ElementsPart::cost(double bytes) const 
     LaunchCost cost;
     cost.threads = static_cast<double>(c["threads"]);
     cost.workgroups = std::max(1.0, std::ceil(count / (width * vectors * cost.threads)));
-    const double streams = work.contiguous + outputs;
+    const auto in_vectors = along_vectors.find(c["vector"]);
+    const double vectors_more = in_vectors == along_vectors.end() ? 0 : in_vectors->second;
+    const double scattered = work.scattered - vectors_more;
+    const double streams = work.contiguous + vectors_more + outputs;
     const double stream_bytes = (work.bytes + stored_bytes) / std::max(1.0, streams);
     // An access moves at most 16 bytes of a thread.
     const double per_stream = std::ceil(width * stream_bytes / 16);
     const double groups = std::ceil(count / width);
-    cost.accesses = groups * (streams * per_stream + work.shared + work.scattered * width);
+    cost.accesses = groups * (streams * per_stream + work.shared + scattered * width);
     // Pieces of one thread that are further apart than 16 bytes touch more lines at a time.
     const double lines = std::max(1.0, width * stream_bytes / 16);
-    cost.bank_cycles =
-        groups / 32 * (streams * per_stream * (lines - 1) + 16 * work.scattered * width);
-    cost.elements = count * (streams + work.scattered) + groups * work.shared;
+    cost.bank_cycles = groups / 32 * (streams * per_stream * (lines - 1) + 16 * scattered * width);
+    cost.elements = count * (streams + scattered) + groups * work.shared;
     // Addresses and bounds of every vector.
     cost.arithmetic = work.slots * count + 10 * groups;
     cost.memory_bytes = bytes;
@@ -212,6 +219,22 @@ ElementWork ElementsPart::work() const {
   std::vector<Expr> values;
   for (const Sink& sink : sinks(inliner, at)) values.push_back(sink.value);
   return element_work(values, at);
+}
+
+// A range of sizes tells in its multiples alone whether neighbours stay in one row of such loads.
+// The estimates of sizes that are numbers take them for single elements.
+double ElementsPart::along_vectors(int64_t vector) const {
+  if (open_dims(region_).empty()) return 0;
+  Inliner inliner(region_);
+  const SymInt lane = SymInt::axis("v", vector);
+  const SymInt at = SymInt::axis("at", ir::max(floordiv(elements(), vector), 1));
+  const SymInt element = SymInt::axis("at", ir::max(elements(), 1));
+  const auto contiguous = [&](const SymInt& linear, const SymInt& axis) {
+    std::vector<Expr> values;
+    for (const Sink& sink : sinks(inliner, linear)) values.push_back(sink.value);
+    return element_work(values, axis).contiguous;
+  };
+  return std::max(0.0, contiguous(at * vector + lane, lane) - contiguous(element, element));
 }
 
 bool ElementsPart::reduces_vectors(int64_t vector) const {

@@ -34,6 +34,9 @@ class ElementsPart {
 
  private:
   ElementWork work() const;
+  // Loads whose neighbours lie next to each other within vectors, beside those that are so
+  // everywhere: of a vector that all rows share.
+  double along_vectors(int64_t vector) const;
   // Vectors of elements share the loads of a serial reduction, as of a window over channels that
   // are neighbours.
   bool reduces_vectors(int64_t vector) const;

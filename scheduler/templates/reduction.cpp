@@ -33,6 +33,8 @@ constexpr int64_t kFewEarly = 72;
 constexpr int64_t kMostClusterThreads = 512, kFewestClusterThreads = 128;
 // Registers of a thread beside the columns that it keeps.
 constexpr int64_t kOtherRegisters = 24;
+// Slots of a pass over a vector that a row is too short for.
+constexpr double kUnused = 6;
 // A cluster's barrier, in those of a workgroup.
 constexpr double kClusterBarriers = 3;
 // Lines that a subgroup's elements lie in, where they are no neighbours, in cycles of the pipe.
@@ -49,10 +51,18 @@ int64_t most_kept_columns(const Target& target) {
   return target.max_cluster * int64_t{target.registers_per_unit} / 2;
 }
 
+// Elements that one thread keeps.
 int64_t per_thread(const ReductionPlan& plan, const Config& config) {
-  const int64_t columns = plan.inner ? config["vector"] : 1;
-  const int64_t threads = config["row_threads"] * cluster_of(config);
-  return ceil_div(ceil_div(plan.columns.range().hi, columns), threads) * config["vector"];
+  return kept_vectors(plan, config) * config["vector"];
+}
+
+// Numbers of vectors that a thread keeps of rows of open length, and the one for a config.
+const std::vector<int64_t> kKeptVectors = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+void complete(Config& config, const ReductionPlan& plan) {
+  if (plan.columns.is_const() || config.has("kept_vectors")) return;
+  const int64_t needed = config["keep"] == 0 ? 0 : most_vectors(plan, config);
+  const auto found = std::ranges::lower_bound(kKeptVectors, needed);
+  config.set("kept_vectors", found == kKeptVectors.end() ? needed : *found);
 }
 
 bool has_full_output(const ReductionPlan& plan) {
@@ -92,8 +102,8 @@ bool finds_index(const ReductionPlan& plan) {
 struct Elements {
   Elements(const Region& region, const ReductionPlan& plan)
       : near(SymInt::axis("near", near_extent(plan))),
-        far(SymInt::axis("far", floordiv(plan.inner ? plan.columns : plan.rows,
-                                         near_extent(plan)))),
+        far(SymInt::axis("far",
+                         floordiv(plan.inner ? plan.columns : plan.rows, near_extent(plan)))),
         across(SymInt::axis("across", plan.inner ? plan.rows : plan.columns)) {
     const SymInt along = far * ir::extent_of(near) + near;
     const SymInt row = plan.inner ? across : along;
@@ -252,7 +262,14 @@ class Rows : public Candidate {
       std::erase_if(space.parameters.back().values,
                     [&](int64_t cluster) { return cluster > target.max_cluster; });
     }
-    const int64_t most_cols = std::max<int64_t>(plan.columns.range().hi, 1);
+    // A kernel of open rows serves all of its range, beside those of shorter ranges.
+    if (!plan.columns.is_const()) {
+      space.parameters.push_back(
+          {"kept_vectors", kKeptVectors, "vectors of a row of open length that a thread keeps"});
+      space.complete = [plan](Config& config) { complete(config, plan); };
+    }
+    const int64_t most_cols =
+        plan.columns.is_const() ? std::max<int64_t>(plan.cols, 1) : int64_t{ir::kMostSize};
     space.constraints = {
         {str("a workgroup has ", fewest_threads(target),
              " to 1024 threads, and no more than the device allows"),
@@ -280,6 +297,10 @@ class Rows : public Candidate {
          [plan, late = late_loads(region, plan),
           registers = target.registers_per_unit](const Config& c) {
            if (c["keep"] == 2 && (late == 0 || per_thread(plan, c) * (1 + late) > kMaxEarly))
+             return false;
+           if (c.has("kept_vectors") &&
+               (c["keep"] == 0 ? c["kept_vectors"] != 0
+                               : c["kept_vectors"] < most_vectors(plan, c)))
              return false;
            if (c["keep"] == 0) return true;
            const int64_t kept = per_thread(plan, c);
@@ -318,8 +339,8 @@ class Rows : public Candidate {
       while ((plan.run > 1 ? plan.run : cols) % vector != 0 || !plan.has_whole(vector)) vector /= 2;
       int64_t groups = ceil_div(cols, vector);
       // Four vectors a thread keep enough loads in flight; short rows share a workgroup.
-      int64_t wanted = power_of_two_at_least(
-          std::max(ceil_div(groups, 4), threads_of_long_rows(plan, vector)));
+      int64_t wanted =
+          power_of_two_at_least(std::max(ceil_div(groups, 4), threads_of_long_rows(plan, vector)));
       int64_t least = std::min<int64_t>(target.subgroup_size, power_of_two_at_least(groups));
       int64_t most = std::min<int64_t>(1024, target.max_workgroup_size);
       if (target.serial_workgroups) most = std::min<int64_t>(most, target.subgroup_size);
@@ -338,9 +359,8 @@ class Rows : public Candidate {
                        power_of_two_at_most(block)});
       while (rows * bytes > kSector && groups < rows * target.compute_units) rows /= 2;
       // Four vectors a thread, as above.
-      row_threads = std::min(
-          block / rows,
-          power_of_two_at_least(std::max(ceil_div(cols, 4), threads_of_long_rows(plan, 1))));
+      row_threads = std::min(block / rows, power_of_two_at_least(std::max(
+                                               ceil_div(cols, 4), threads_of_long_rows(plan, 1))));
       while (rows * row_threads < block && groups >= 2 * rows * target.compute_units) rows *= 2;
       rows = std::max(rows, fewest / row_threads);
     }
@@ -358,6 +378,7 @@ class Rows : public Candidate {
       const int64_t late = target.indexed_registers ? 0 : late_loads(region, plan);
       if (late > 0 && per_thread(plan, config) * (1 + late) <= kFewEarly) config.set("keep", 2);
     }
+    complete(config, plan);
     return config;
   }
 
@@ -461,6 +482,10 @@ class Rows : public Candidate {
       cost.workgroups = std::max(1.0, std::ceil(row_groups / block_rows) * cluster);
       const double threads = cost.workgroups * cost.threads;
       const double steps = threads * iterations;  // vectors, those of idle threads included
+      // Loops over vectors of a longer row: their conditions, or all of a short vector's work.
+      const double unused = c.has("kept_vectors") && keep
+                                ? std::max(0.0, static_cast<double>(c["kept_vectors"]) - iterations)
+                                : 0;
       // Elements that are no neighbours are loaded and stored one by one, each from its own line.
       const double single = work.scattered + apart;
       cost.accesses =
@@ -477,6 +502,7 @@ class Rows : public Candidate {
       const double loop = keep ? 2 : 12;  // of one vector; kept rows are unrolled
       cost.arithmetic =
           steps * (width * (work.slots + reductions) + loop * passes) +
+          threads * unused * std::min(width * (work.slots + reductions), kUnused * passes) +
           threads * reductions * (inner ? 1 : width) *
               (12 * levels + 4 * (inner ? width : 1) + (cluster > 1 ? 8 * cluster : 0));
       // Pieces of a row that are shorter than a sector bring what nobody asked for.
@@ -492,7 +518,7 @@ class Rows : public Candidate {
       // Accumulators are gone when those of a cluster hold most.
       cost.registers = kOtherRegisters + (cluster > 1 ? 4 : width) * reductions +
                        width * (streams - (c["keep"] == 1 ? late : 0)) *
-                           (keep ? iterations : std::min(iterations, 4.0));
+                           (keep ? iterations + unused : std::min(iterations, 4.0));
       const double waits = !keep ? passes : late > 0 && c["keep"] == 1 ? 2 : 1;
       cost.round_trips = waits * std::ceil(iterations / together) + (waits_for_results ? 1 : 0);
       const bool in_subgroup = inner && target.subgroup_shuffle && group <= target.subgroup_size;

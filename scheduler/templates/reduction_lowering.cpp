@@ -1,5 +1,7 @@
 #include "scheduler/templates/reduction_lowering.h"
 
+#include "support/checked.h"
+
 namespace tcc::sched {
 namespace {
 
@@ -12,6 +14,16 @@ bool is_walked_once(const ReductionPlan& plan, const Config& config) {
 }  // namespace
 
 int64_t cluster_of(const Config& config) { return config.has("cluster") ? config["cluster"] : 1; }
+
+int64_t kept_vectors(const ReductionPlan& plan, const Config& config) {
+  return config.has("kept_vectors") ? config["kept_vectors"] : most_vectors(plan, config);
+}
+
+int64_t most_vectors(const ReductionPlan& plan, const Config& config) {
+  const int64_t columns = plan.inner ? config["vector"] : 1;
+  const int64_t threads = config["row_threads"] * cluster_of(config);
+  return ceil_div(ceil_div(plan.columns.range().hi, columns), threads);
+}
 
 Kernel lower_reduction(const Region& region, const ReductionPlan& plan, const Config& config,
                        const Target& target) {

@@ -21,5 +21,9 @@ Kernel lower_online(const Region& region, const ReductionPlan& plan, const Confi
 
 // Returns the number of workgroups that share a row: spaces without clusters lack the parameter.
 int64_t cluster_of(const Config& config);
+// Returns how many vectors of a row a thread keeps, at most: of a row of open length the config's
+// own number, which may be more than the longest row's, most_vectors().
+int64_t kept_vectors(const ReductionPlan& plan, const Config& config);
+int64_t most_vectors(const ReductionPlan& plan, const Config& config);
 
 }  // namespace tcc::sched

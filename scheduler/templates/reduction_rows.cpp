@@ -36,7 +36,7 @@ ReductionRows::ReductionRows(const Region& region, const ReductionPlan& plan, co
   const auto counted = [](const SymInt& size) { return size.is(0) ? SymInt(1) : size; };
   group_ = SymInt::axis("group", counted(groups_));
   col_ = plan.column(wide_rows_ ? group_ : group_ * width_ + v_);
-  iterations_ = ir::ceildiv(cached_ ? SymInt(groups_.range().hi) : groups_, row_threads_);
+  iterations_ = cached_ ? SymInt(kept_vectors(plan, config)) : ir::ceildiv(groups_, row_threads_);
   iteration_ = SymInt::axis("e", counted(iterations_));
   for (const auto& reduction : plan.reductions) {
     const Variable& result = reduction.result;

@@ -1,5 +1,8 @@
 // Conformance: graphs that are compiled once, with a dim left open, and run at many sizes.
 #include <algorithm>
+#include <random>
+#include <span>
+#include <vector>
 
 #include "backends/pipeline.h"
 #include "executable/serialize.h"
@@ -20,10 +23,10 @@ constexpr int64_t kSizes[] = {0, 1, 2, 3, 17, 64, 257};
 class OpenDimsTest : public DeviceTest {
  protected:
   void compile(const std::string& body, bool fuse = true,
-               const sched::ConfigSource* configs = nullptr) {
+               const sched::ConfigSource* configs = nullptr, const ir::SizeRange& range = {}) {
     graph = parse_yaml_graph("tcc: 1\ndims: {B: 16}\n" + body, "graph.yaml", ".");
     backends::CompileOptions options;
-    options.open_dims = {{"B", {}}};
+    options.open_dims = {{"B", range}};
     options.fuse = fuse;
     options.configs = configs;
     options.validate = true;
@@ -32,9 +35,9 @@ class OpenDimsTest : public DeviceTest {
   }
 
   // The one program at every size, from `least` on, against the reference.
-  void expect_right(int64_t least = 0) {
+  void expect_right(int64_t least = 0, std::span<const int64_t> sizes = kSizes) {
     ASSERT_EQ(program->executable().dims.size(), 1u);
-    for (const int64_t size : kSizes) {
+    for (const int64_t size : sizes) {
       if (size < least) continue;
       const ir::Graph bound = graph.bind({{"B", size}});
       const std::vector<Tensor> inputs = test::draw_inputs(bound, {.int_hi = 4, .seed = 5});
@@ -114,6 +117,26 @@ TEST_P(OpenDimsTest, OpenRowsAreReducedByOneThreadOrMany) {
         "outputs: [p]\n",
         true, &configs);
     expect_right();
+  }
+}
+
+// Kernels of multiples stand beside those of other lengths, whose rows begin anywhere.
+TEST_P(OpenDimsTest, OpenRowsOfAnyLength) {
+  std::vector<int64_t> sizes = {1, 2, 3, 5, 1000, 1021, 4093, 4095, 4096};
+  for (int64_t power = 8; power <= 2048; power *= 2)
+    sizes.insert(sizes.end(), {power - 1, power, power + 1, power + 2, power + 4, power + 8});
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 8; ++i) sizes.push_back(static_cast<int64_t>(1 + random() % 4096));
+  for (const char* op : {"softmax, in: [x], dim: -1", "log_softmax, in: [x], dim: -1",
+                         "layer_norm, in: [x, w, w], normalized_shape: [B]",
+                         "rms_norm, in: [x, w], normalized_shape: [B]", "sum, in: [x], dim: [1]",
+                         "argmax, in: [x], dim: 1", "mul, in: [x, w]"}) {
+    SCOPED_TRACE(op);
+    compile(str("inputs: {x: {dtype: bf16, shape: [5, B]}, w: {dtype: bf16, shape: [B]}}\n"
+                "nodes: [{out: y, op: ",
+                op, "}]\noutputs: [y]\n"),
+            true, nullptr, {1, 4096, 1});
+    expect_right(1, sizes);
   }
 }
 

@@ -152,6 +152,28 @@ TEST_F(LookUpTest, TheNearestShapeOfTheFamily) {
   EXPECT_EQ(tier(illegal), sched::Tier::analytic);
 }
 
+// Records of rows whose length is a number do not say how many vectors open rows keep.
+TEST_F(LookUpTest, RowsOfOpenLengthTakeRecordsOfNumbers) {
+  const auto schedule_rows = [&](const ir::SizeRanges& open) {
+    graph_ = parse_yaml_graph(
+        "tcc: 1\nname: g\ndims: {S: 512}\ninputs: {x: {dtype: bf16, shape: [4096, S]}}\n"
+        "nodes: [{out: y, op: softmax, in: [x], dim: -1}]\noutputs: [y]\n",
+        "g.yaml", ".");
+    backends::CompileOptions options;
+    options.open_dims = open;
+    scheduled_ = backends::schedule(graph_, target_, options);
+  };
+  schedule_rows({});
+  Record number = fitting();
+  number.best = candidate().default_config();
+  schedule_rows({{"S", {264, 1024, 8}}});
+  const Explanation found = explain({number});
+  EXPECT_EQ(found.choice.tier, sched::Tier::nearest);
+  sched::Config expected = number.best;
+  expected.set("kept_vectors", 4);
+  EXPECT_EQ(found.choice.config, expected);
+}
+
 TEST_F(LookUpTest, SizesThatDivideAsWellAreNearer) {
   schedule(4096);
   Record even = fitting();

@@ -82,6 +82,19 @@ TEST(SizeRange, MultiplesDivide) {
   EXPECT_FALSE(mod(s, 16).is_const());
 }
 
+// The symbol stays, so that kernels of multiples are launched with the same sizes.
+TEST(SizeRange, SymbolsAreKnownMultiples) {
+  const SymInt s = known_multiple("S", {8, 2048}, 128, 8);
+  EXPECT_EQ(s.usual(), 128);
+  EXPECT_EQ(s.range().lo, 8);
+  EXPECT_EQ(s.range().hi, 2048);
+  EXPECT_TRUE(s.divisible_by(8));
+  EXPECT_EQ((s * 3 + 16).known_power_of_two(64), 8);
+  EXPECT_EQ(floordiv(s, 8) * 8, s);
+  EXPECT_EQ(s.evaluate([](const Atom&) { return std::optional<int64_t>(1000); }), 1000);
+  EXPECT_EQ(known_multiple("S", {1, 9}, 3, 1), bounded_symbol("S", {1, 9}, 3));
+}
+
 TEST(SizeRange, BoundsSimplify) {
   const SymInt s = open_size("S", {1, 64, 1}, 8);
   EXPECT_EQ(s.range().hi, 64);

@@ -172,7 +172,7 @@ TEST(SizeTables, AreCheckedBeforeTheyAreUsed) {
         e.tables[0].conditions.clear();
         for (int i = 0; i < kMostChoices; ++i) e.tables[0].conditions.push_back({{{n, i, i}}});
       },
-      "a table's number of choices is 9");
+      "a table's number of choices is 17");
   refused([](auto& e) { e.tables[0].conditions[1].clear(); },
           "a choice's number of conditions is 0");
   refused(

@@ -33,18 +33,43 @@ struct Ratios {
   double mean = 1, worst = 1;  // the geometric mean
 };
 
-Ratios ratios(int64_t k, int64_t n, int64_t most) {
-  const ir::Graph graph = parse_yaml_graph(
+ir::Graph linear_graph(int64_t k, int64_t n) {
+  return parse_yaml_graph(
       str("tcc: 1\nname: linear\ndims: {M: 64}\n"
           "inputs: {x: {dtype: bf16, shape: [M, ",
           k, "]}}\nweights: {w: {dtype: bf16, shape: [", n, ", ", k,
           "], init: {normal: 0.1}}}\nnodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n"),
       "linear.yaml", ".");
-  const Target target = target_by_name("cuda:sm_90a");
+}
+
+// An op of rows of M columns, and of weights.
+ir::Graph rows_graph(const std::string& op) {
+  return parse_yaml_graph(
+      str("tcc: 1\nname: rows\ndims: {M: 64}\ninputs: {x: {dtype: bf16, shape: [4096, M]}, "
+          "w: {dtype: bf16, shape: [M]}}\nnodes: [{out: y, op: ",
+          op, "}]\noutputs: [y]\n"),
+      "rows.yaml", ".");
+}
+
+exec::Executable open_program(const ir::Graph& graph, int64_t most) {
   backends::CompileOptions options;
   options.binaries = false;
   options.open_dims["M"] = {1, most, 1};
-  const exec::Executable open = backends::compile(graph, target, options);
+  return backends::compile(graph, target_by_name("cuda:sm_90a"), options);
+}
+
+// The kernel that runs at the size.
+const exec::KernelBinary& kernel_at(const exec::Executable& open, int64_t m) {
+  const int choice = open.tables.at(0).choice({{{"M", m}}});
+  for (const exec::KernelLaunch* launch : exec::launches(open))
+    if (launch->chosen.choice == choice)
+      return open.kernels.at(static_cast<size_t>(launch->kernel));
+  throw InternalError("no kernel");
+}
+
+Ratios ratios(const ir::Graph& graph, int64_t most) {
+  const Target target = target_by_name("cuda:sm_90a");
+  const exec::Executable open = open_program(graph, most);
   EXPECT_EQ(open.tables.size(), 1u);
   double sum = 0, largest = 0;
   int count = 0;
@@ -54,16 +79,12 @@ Ratios ratios(int64_t k, int64_t n, int64_t most) {
     of_size.dims["M"] = m;
     const backends::Scheduled scheduled = backends::schedule(graph, target, of_size);
     const Candidate& best = scheduled.regions.at(0).candidate();
-    const int choice = open.tables.at(0).choice({{{"M", m}}});
-    const exec::KernelBinary* taken = nullptr;
-    for (const exec::KernelLaunch* launch : exec::launches(open))
-      if (launch->chosen.choice == choice)
-        taken = &open.kernels.at(static_cast<size_t>(launch->kernel));
+    const exec::KernelBinary& taken = kernel_at(open, m);
     double seconds = 0;
     for (const Template* one : templates()) {
-      if (one->name() != taken->template_name) continue;
+      if (one->name() != taken.template_name) continue;
       const Match match = one->match(best.region(), target);
-      if (match) seconds = (*match)->estimate(parsed(taken->config));
+      if (match) seconds = (*match)->estimate(parsed(taken.config));
     }
     const double fastest = best.estimate(best.default_config());
     if (seconds <= 0 || fastest <= 0) continue;
@@ -79,10 +100,41 @@ Ratios ratios(int64_t k, int64_t n, int64_t most) {
 // of the program's kernels.
 TEST(SizedChoices, LoseLittleAtAnySize) {
   for (const auto& [k, n] : {std::pair{4096, 4096}, {3072, 768}, {768, 3072}, {1024, 2816}}) {
-    const Ratios found = ratios(k, n, 4096);
+    const Ratios found = ratios(linear_graph(k, n), 4096);
     EXPECT_GT(found.mean, 0.88) << k << " x " << n;
     EXPECT_GT(found.worst, 0.5) << k << " x " << n;
   }
+}
+
+TEST(SizedChoices, RowsOfAnyLengthLoseLittle) {
+  for (const char* op :
+       {"softmax, in: [x], dim: -1", "layer_norm, in: [x, w, w], normalized_shape: [M]",
+        "sum, in: [x], dim: [1]"}) {
+    const Ratios found = ratios(rows_graph(op), 4096);
+    EXPECT_GT(found.mean, 0.95) << op;
+    EXPECT_GT(found.worst, 0.7) << op;
+  }
+}
+
+// Rows whose length is a multiple are read in vectors, by kernels that the others do not take, and
+// threads keep few vectors more than a row has for them.
+TEST(SizedChoices, RowsOfMultiplesAreReadInVectors) {
+  const exec::Executable open = open_program(rows_graph("softmax, in: [x], dim: -1"), 4096);
+  for (const int64_t m : {136, 512, 516, 1000, 1002, 1024, 2048, 3000, 4095, 4096}) {
+    const Config config = parsed(kernel_at(open, m).config);
+    EXPECT_GE(config["vector"], m % 2 == 0 ? 2 : 1) << m << ": " << config.to_string();
+    EXPECT_EQ(m % config["vector"], 0) << m << ": " << config.to_string();
+    EXPECT_EQ(config["keep"], 1) << m << ": " << config.to_string();
+    EXPECT_LE(config["kept_vectors"] * config["vector"] * config["row_threads"], 4 * m)
+        << m << ": " << config.to_string();
+  }
+}
+
+TEST(SizedChoices, MultiplesOfACell) {
+  EXPECT_EQ(multiples_in({3, 30, 10}, 8), (SizeCell{8, 24, 8, 8}));
+  EXPECT_EQ(multiples_in({9, 15, 12}, 8), std::nullopt);
+  EXPECT_EQ(multiples_in({0, 7, 3}, 8), std::nullopt) << "0 is no size to choose a kernel for";
+  EXPECT_EQ(multiples_in({3, 30, 10}, 1), (SizeCell{3, 30, 10, 1}));
 }
 
 TEST(SizedChoices, FineCellsArePartsOfCells) {
