@@ -401,8 +401,9 @@ std::vector<int64_t> SizedChoices::multiples(const Candidate& candidate,
                                              const std::string& symbol) const {
   const SizeCell& all = symbols_.at(symbol);
   SizeCell cell = all;
-  cell.usual = std::max(cell.usual / kMostMultiple, int64_t{1}) * kMostMultiple;
-  if (cell.usual > all.most) return {1};
+  // Of long sizes: short ones take little more than a launch.
+  cell.usual = std::min(all.most, saturated(all.usual, kFar)) / kMostMultiple * kMostMultiple;
+  if (cell.usual < std::max<int64_t>(all.least, 1)) return {1};
   std::vector<int64_t> found;
   constexpr double kOther = 0.01;  // part of the seconds that tells kernels of one config apart
   std::optional<std::pair<const Template*, Config>> before;

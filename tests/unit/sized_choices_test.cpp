@@ -130,6 +130,13 @@ TEST(SizedChoices, RowsOfMultiplesAreReadInVectors) {
   }
 }
 
+// Vectors of elements read what all rows share in vectors, where rows are whole ones.
+TEST(SizedChoices, ElementsOfMultiplesHaveTheirOwnKernels) {
+  const exec::Executable open = open_program(rows_graph("mul, in: [x, w]"), 4096);
+  EXPECT_NE(&kernel_at(open, 1000), &kernel_at(open, 1001));
+  EXPECT_EQ(&kernel_at(open, 1000), &kernel_at(open, 1008));
+}
+
 TEST(SizedChoices, MultiplesOfACell) {
   EXPECT_EQ(multiples_in({3, 30, 10}, 8), (SizeCell{8, 24, 8, 8}));
   EXPECT_EQ(multiples_in({9, 15, 12}, 8), std::nullopt);

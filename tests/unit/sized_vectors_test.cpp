@@ -14,6 +14,11 @@ constexpr const char* kPointwise =
     "inputs: {x: {dtype: f32, shape: [3, S]}}\n"
     "nodes: [{out: y, op: exp, in: [x]}]\n"
     "outputs: [y]\n";
+constexpr const char* kRows =
+    "tcc: 1\ndims: {S: 8}\n"
+    "inputs: {x: {dtype: f32, shape: [3, S]}}\n"
+    "nodes: [{out: y, op: sum, in: [x], dim: [1]}]\n"
+    "outputs: [y]\n";
 constexpr const char* kProduct =
     "tcc: 1\ndims: {S: 8}\n"
     "inputs: {x: {dtype: f32, shape: [S, 64]}, w: {dtype: f32, shape: [64, 32]}}\n"
@@ -28,20 +33,29 @@ exec::Executable compiled(const char* text, const char* target, const ir::SizeRa
   return compile(parse_yaml_graph(text, "g.yaml", "."), sched::target_by_name(target), options);
 }
 
-// The widest access of a kernel on rows of S elements, in bytes.
-int widest(const char* target, const ir::SizeRange& range) {
-  int most = 0;
-  for (const exec::KernelBinary& kernel : compiled(kPointwise, target, range).kernels)
+// The widest access, in bytes, of the kernel whose widest access is the narrowest.
+int widest(const char* text, const char* target, const ir::SizeRange& range) {
+  int least = 16;
+  for (const exec::KernelBinary& kernel : compiled(text, target, range).kernels) {
+    int most = 0;
     for (const int alignment : kernel.alignments) most = std::max(most, alignment);
-  return most;
+    least = std::min(least, most);
+  }
+  return least;
 }
 
 TEST(SizedVectors, MultiplesGiveWiderAccesses) {
   for (const char* target : {"cuda:sm_80", "cuda:sm_90a", "vulkan"}) {
-    EXPECT_EQ(widest(target, {}), 4) << target;
-    EXPECT_EQ(widest(target, {2, 1 << 24, 2}), 8) << target;
-    EXPECT_EQ(widest(target, {8, 1 << 24, 8}), 16) << target;
+    EXPECT_EQ(widest(kRows, target, {}), 4) << target;
+    EXPECT_EQ(widest(kRows, target, {2, 1 << 24, 2}), 8) << target;
+    EXPECT_EQ(widest(kRows, target, {8, 1 << 24, 8}), 16) << target;
   }
+}
+
+// What is left behind the last whole vector is done element by element.
+TEST(SizedVectors, DenseElementsNeedNoMultiple) {
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a", "vulkan"})
+    EXPECT_EQ(widest(kPointwise, target, {1 << 20, 1 << 24, 1}), 16) << target;
 }
 
 TEST(SizedIndices, Have64BitsWhereARangeNeedsThem) {
@@ -63,7 +77,7 @@ TEST(SizedIndices, Have64BitsWhereARangeNeedsThem) {
     for (const char* text : {kPointwise, kProduct}) {
       EXPECT_TRUE(is_wide(text, target, {})) << target;
       EXPECT_TRUE(is_wide(text, target, {0, int64_t{1} << 30, 1})) << target;
-      EXPECT_FALSE(is_wide(text, target, {0, 1 << 20, 1})) << target;
+      EXPECT_FALSE(is_wide(text, target, {64, 1 << 20, 1})) << target;
     }
 }
 
