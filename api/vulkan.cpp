@@ -51,6 +51,8 @@ DeviceNeeds device_needs(VkInstance instance, VkPhysicalDevice device, std::uint
   needs.features = chain->features.link(
       {.subgroup_size = physical.subgroup_size_control && has_subgroup_sizes,
        .cooperative_matrix = physical.features.cooperative_matrix.cooperativeMatrix != VK_FALSE,
+       .cooperative_matrix2 =
+           physical.features.cooperative_matrix2.cooperativeMatrixConversions != VK_FALSE,
        .bfloat16 = physical.features.bfloat16.shaderBFloat16Type != VK_FALSE});
   needs.memory = std::move(chain);
   return needs;

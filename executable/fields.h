@@ -86,6 +86,7 @@ void fields(A& a, Target& x) {
   all(a, x.busy_threads, x.max_loop_iterations, x.declared_shared_bytes, x.is_cpu);
   all(a, x.fixed_subgroups);
   since(10, a, x.load_registers, x.box_copies);
+  since(15, a, x.matrix_conversions);
 }
 
 template <class A>

@@ -101,6 +101,8 @@ constexpr TargetFeature kTargetFeatures[] = {
      [](Target& t) { t.cooperative_launches = false; }},
     {"float64", [](const Target& t) { return t.float64; }, [](Target& t) { t.float64 = false; }},
     {"int64", [](const Target& t) { return t.int64; }, [](Target& t) { t.int64 = false; }},
+    {"matrix_conversions", [](const Target& t) { return t.matrix_conversions; },
+     [](Target& t) { t.matrix_conversions = false; }},
     {"matrix_units", [](const Target& t) { return !t.matrix_units.empty(); },
      [](Target& t) { t.matrix_units.clear(); }},
     {"native_exp2", [](const Target& t) { return t.native_exp2; },

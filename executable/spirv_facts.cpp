@@ -34,6 +34,7 @@ constexpr Feature kFeatures[] = {
     {5116, "bf16 as a type"},
     {5118, "cooperative matrices of bf16"},
     {5345, "Vulkan's memory model"},
+    {5431, "sums of cooperative matrices as operands"},
     {6022, "cooperative matrices"},
 };
 

@@ -91,6 +91,8 @@ struct Target {
   // to a multiple of it where that is free or pays. 0: rows stay as they are.
   int64_t matrix_row_bytes = 0;
 
+  // Sums of matrix units become operands of theirs without a way through memory.
+  bool matrix_conversions = false;
   bool byte_products = false;  // one instruction sums the products of four pairs of bytes
   // Registers are memory (a software device): an array of a thread may be indexed, and a load that
   // is issued early hides no latency.

@@ -157,6 +157,8 @@ constexpr ProfileField kFields[] = {
     {"busy_threads", false, [](Target& t, const Entry& e) { t.busy_threads = e.small(); }},
     {"fma_lanes", false, [](Target& t, const Entry& e) { t.fma_lanes = e.small(); }},
     {"matrix_units", false, read_matrix_units},
+    {"matrix_conversions", false,
+     [](Target& t, const Entry& e) { t.matrix_conversions = e.flag(); }},
     {"flops_matrix", false, [](Target& t, const Entry& e) { t.flops_matrix = e.rate(); }},
     {"max_loop_iterations", false,
      [](Target& t, const Entry& e) { t.max_loop_iterations = e.positive(); }},

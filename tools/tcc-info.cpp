@@ -54,6 +54,9 @@ std::vector<Feature> features(const sched::Target& t) {
       {"float64", t.float64, "no f64 tensors"},
       {"subgroup_shuffle", t.subgroup_shuffle, "reductions go through shared memory"},
       {"matrix_units", !t.matrix_units.empty(), "matrix products are made of FMAs"}};
+  if (t.api == sched::Api::vulkan && !t.matrix_units.empty())
+    all.push_back({"matrix_conversions", t.matrix_conversions,
+                   "weights of attention pass through shared memory"});
   if (t.api == sched::Api::cuda) {
     all.push_back({"clusters", t.max_cluster > 1, "a row is reduced by one workgroup"});
     all.push_back({"box_copies", t.box_copies, "tiles are copied by threads"});

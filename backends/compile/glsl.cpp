@@ -154,14 +154,15 @@ bool has_extension(const std::string& program, const std::string& extension) {
     compile_by(program,
                "#version 450\n#extension " + extension +
                    " : require\nlayout(local_size_x = 1) in;\nvoid main() {}\n",
-               "extension", {.optimize = false});
+               "extension", {.optimize = false, .environment = std::string(kNewer)});
     entry->second = true;
   } catch (const Error&) {}
   return entry->second;
 }
 
 // Compilers that many systems still have lack these.
-constexpr std::string_view kNewExtensions[] = {"GL_KHR_cooperative_matrix", "GL_EXT_bfloat16"};
+constexpr std::string_view kNewExtensions[] = {"GL_KHR_cooperative_matrix", "GL_EXT_bfloat16",
+                                               "GL_NV_cooperative_matrix2"};
 
 bool requires_extension(const std::string& source, std::string_view extension) {
   return source.find(str("#extension ", extension, " : require")) != std::string::npos;

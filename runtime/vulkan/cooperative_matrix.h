@@ -13,6 +13,7 @@
 namespace tcc::runtime::vulkan {
 
 inline constexpr const char* kCooperativeMatrixExtension = "VK_KHR_cooperative_matrix";
+inline constexpr const char* kCooperativeMatrix2Extension = "VK_NV_cooperative_matrix2";
 inline constexpr const char* kBfloat16Extension = "VK_KHR_shader_bfloat16";
 
 // VkPhysicalDeviceCooperativeMatrixFeaturesKHR.
@@ -21,6 +22,19 @@ struct CooperativeMatrixFeatures {
   void* pNext = nullptr;
   VkBool32 cooperativeMatrix = VK_FALSE;
   VkBool32 cooperativeMatrixRobustBufferAccess = VK_FALSE;
+};
+
+// VkPhysicalDeviceCooperativeMatrix2FeaturesNV.
+struct CooperativeMatrix2Features {
+  VkStructureType sType = static_cast<VkStructureType>(1000593000);
+  void* pNext = nullptr;
+  VkBool32 cooperativeMatrixWorkgroupScope = VK_FALSE;
+  VkBool32 cooperativeMatrixFlexibleDimensions = VK_FALSE;
+  VkBool32 cooperativeMatrixReductions = VK_FALSE;
+  VkBool32 cooperativeMatrixConversions = VK_FALSE;
+  VkBool32 cooperativeMatrixPerElementOperations = VK_FALSE;
+  VkBool32 cooperativeMatrixTensorAddressing = VK_FALSE;
+  VkBool32 cooperativeMatrixBlockLoads = VK_FALSE;
 };
 
 // VkPhysicalDeviceShaderBfloat16FeaturesKHR.

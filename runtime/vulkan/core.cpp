@@ -92,11 +92,14 @@ void Core::create_device() {
 
   std::vector<const char*> extensions = wanted_extensions(physical_);
   const bool multiplies = physical_.features.cooperative_matrix.cooperativeMatrix != VK_FALSE;
+  const bool converts =
+      physical_.features.cooperative_matrix2.cooperativeMatrixConversions != VK_FALSE;
   const bool has_bfloat16 = physical_.features.bfloat16.shaderBFloat16Type != VK_FALSE;
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = physical_.features.link({.subgroup_size = physical_.subgroup_size_control,
                                         .cooperative_matrix = multiplies,
+                                        .cooperative_matrix2 = converts,
                                         .bfloat16 = has_bfloat16});
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR reports{};
   if (physical_.compiles_alone) {  // what its compiler says is all that there is

@@ -11,7 +11,8 @@ constexpr uint32_t kDenormPreserve = 4464, kSignedZeroInfNanPreserve = 4466,
                    kRoundingModeRte = 4467;
 constexpr uint32_t kBFloat16Type = 5116, kBFloat16CooperativeMatrix = 5118;
 constexpr uint32_t kVulkanMemoryModel = 5345, kVulkanMemoryModelDeviceScope = 5346,
-                   kPhysicalStorageBufferAddresses = 5347, kCooperativeMatrix = 6022;
+                   kPhysicalStorageBufferAddresses = 5347, kCooperativeMatrixConversions = 5431,
+                   kCooperativeMatrix = 6022;
 
 struct SubgroupCapability {
   VkSubgroupFeatureFlagBits operation;
@@ -36,6 +37,8 @@ VkPhysicalDeviceFeatures2* Features::link(const FeatureChain& chain) {
                   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES);
   if (chain.cooperative_matrix)
     last = append(last, cooperative_matrix, CooperativeMatrixFeatures().sType);
+  if (chain.cooperative_matrix2)
+    last = append(last, cooperative_matrix2, CooperativeMatrix2Features().sType);
   if (chain.bfloat16) append(last, bfloat16, Bfloat16Features().sType);
   return &core;
 }
@@ -106,6 +109,8 @@ Features features_of(const VkPhysicalDeviceFeatures2& chain) {
       default:
         if (next->sType == CooperativeMatrixFeatures().sType)
           have.cooperative_matrix = as(CooperativeMatrixFeatures());
+        else if (next->sType == CooperativeMatrix2Features().sType)
+          have.cooperative_matrix2 = as(CooperativeMatrix2Features());
         else if (next->sType == Bfloat16Features().sType)
           have.bfloat16 = as(Bfloat16Features());
         break;
@@ -135,6 +140,8 @@ Features enabled_features(const Features& have, VkShaderStageFlags matrix_stages
   if (have.cooperative_matrix.cooperativeMatrix && have.v12.vulkanMemoryModel &&
       (matrix_stages & VK_SHADER_STAGE_COMPUTE_BIT)) {
     use.cooperative_matrix.cooperativeMatrix = VK_TRUE;
+    use.cooperative_matrix2.cooperativeMatrixConversions =
+        have.cooperative_matrix2.cooperativeMatrixConversions;
     if (have.bfloat16.shaderBFloat16Type && have.bfloat16.shaderBFloat16CooperativeMatrix)
       use.bfloat16.shaderBFloat16Type = use.bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
   }
@@ -160,6 +167,7 @@ std::set<uint32_t> capabilities_of(const Features& enabled,
   add(enabled.v12.vulkanMemoryModelDeviceScope, kVulkanMemoryModelDeviceScope);
   add(enabled.v12.bufferDeviceAddress, kPhysicalStorageBufferAddresses);
   add(enabled.cooperative_matrix.cooperativeMatrix, kCooperativeMatrix);
+  add(enabled.cooperative_matrix2.cooperativeMatrixConversions, kCooperativeMatrixConversions);
   add(enabled.bfloat16.shaderBFloat16Type, kBFloat16Type);
   add(enabled.bfloat16.shaderBFloat16CooperativeMatrix, kBFloat16CooperativeMatrix);
   for (const SubgroupCapability& one : kSubgroupCapabilities)

@@ -17,6 +17,7 @@ namespace tcc::runtime::vulkan {
 struct FeatureChain {
   bool subgroup_size = false;
   bool cooperative_matrix = false;
+  bool cooperative_matrix2 = false;
   bool bfloat16 = false;
 };
 
@@ -27,6 +28,7 @@ struct Features {
   VkPhysicalDeviceVulkan12Features v12{};
   VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_size{};
   CooperativeMatrixFeatures cooperative_matrix{};
+  CooperativeMatrix2Features cooperative_matrix2{};
   Bfloat16Features bfloat16{};
   VkPhysicalDeviceFeatures2* link(const FeatureChain& chain);
 };

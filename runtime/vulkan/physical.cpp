@@ -84,9 +84,12 @@ void choose_features(const InstanceFunctions& vk, Physical& physical, const Prop
         physical.handle,
         have.link({.subgroup_size = can_control_subgroups,
                    .cooperative_matrix = physical.has_extension(kCooperativeMatrixExtension),
+                   .cooperative_matrix2 = physical.has_extension(kCooperativeMatrix2Extension),
                    .bfloat16 = physical.has_extension(kBfloat16Extension)}));
   if (enabled && !enabled->extensions.contains(kCooperativeMatrixExtension))
     have.cooperative_matrix.cooperativeMatrix = VK_FALSE;
+  if (enabled && !enabled->extensions.contains(kCooperativeMatrix2Extension))
+    have.cooperative_matrix2.cooperativeMatrixConversions = VK_FALSE;
   if (enabled && !enabled->extensions.contains(kBfloat16Extension))
     have.bfloat16.shaderBFloat16Type = VK_FALSE;
   physical.features =
@@ -287,6 +290,8 @@ std::vector<const char*> wanted_extensions(const Physical& physical) {
     if (physical.has_extension(extension)) extensions.push_back(extension);
   if (physical.features.cooperative_matrix.cooperativeMatrix)
     extensions.push_back(kCooperativeMatrixExtension);
+  if (physical.features.cooperative_matrix2.cooperativeMatrixConversions)
+    extensions.push_back(kCooperativeMatrix2Extension);
   if (physical.features.bfloat16.shaderBFloat16Type) extensions.push_back(kBfloat16Extension);
   return extensions;
 }
@@ -325,6 +330,9 @@ Physical inspect(const Instance& instance, VkPhysicalDevice device, const Enable
     physical.target.matrix_units = exec::allowed_matrix_units(query_matrix_units(
         device, vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR, matrix_types(physical.features),
         physical.target.vendor == "nvidia" ? exec::kNvidiaExactSum : 0));
+  physical.target.matrix_conversions =
+      !physical.target.matrix_units.empty() && physical.target.spirv_minor >= 6 &&
+      physical.features.cooperative_matrix2.cooperativeMatrixConversions != VK_FALSE;
   if (physical.has_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME))
     physical.pci_address = pci_address(properties.pci);
   guess_throughput(physical.target, class_of(basic.deviceType), count_compute_units(properties));

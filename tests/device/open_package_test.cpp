@@ -140,7 +140,10 @@ void expect_sums(Context& context) {
 // has them.
 TEST_P(PackageTest, PackagesOfEveryVersionRun) {
   const std::map<std::string, void (*)(Context&), std::less<>> checks = {
-      {"affine-1", expect_affine}, {"sums-12", expect_sums}, {"sums-13", expect_sums}};
+      {"affine-1", expect_affine},
+      {"sums-12", expect_sums},
+      {"sums-13", expect_sums},
+      {"sums-14", expect_sums}};
   std::set<std::string> found;
   for (const auto& entry :
        std::filesystem::directory_iterator(testing::source_dir() / "tests/data/packages")) {

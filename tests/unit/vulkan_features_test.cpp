@@ -6,12 +6,14 @@
 namespace tcc::runtime::vulkan {
 namespace {
 
-constexpr uint32_t kMatrices = 6022, kBf16Type = 5116, kBf16Matrices = 5118;
+constexpr uint32_t kMatrices = 6022, kConversions = 5431, kBf16Type = 5116, kBf16Matrices = 5118;
 
 Features multiplying() {
   Features have;
   have.v12.shaderFloat16 = have.v12.vulkanMemoryModel = VK_TRUE;
   have.cooperative_matrix.cooperativeMatrix = VK_TRUE;
+  have.cooperative_matrix2.cooperativeMatrixConversions = VK_TRUE;
+  have.cooperative_matrix2.cooperativeMatrixReductions = VK_TRUE;
   have.bfloat16.shaderBFloat16Type = have.bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
   return have;
 }
@@ -33,8 +35,12 @@ TEST(VulkanFeatures, MatricesNeedTheirStageAndTheMemoryModel) {
   const Features enabled = enabled_features(multiplying(), VK_SHADER_STAGE_COMPUTE_BIT);
   EXPECT_TRUE(capabilities(enabled).contains(kMatrices));
   EXPECT_TRUE(capabilities(enabled).contains(kBf16Matrices));
+  EXPECT_TRUE(capabilities(enabled).contains(kConversions));
+  EXPECT_FALSE(enabled.cooperative_matrix2.cooperativeMatrixReductions) << "no kernel uses them";
   EXPECT_FALSE(capabilities(enabled_features(multiplying(), VK_SHADER_STAGE_FRAGMENT_BIT))
                    .contains(kMatrices));
+  EXPECT_FALSE(capabilities(enabled_features(multiplying(), VK_SHADER_STAGE_FRAGMENT_BIT))
+                   .contains(kConversions));
   Features have = multiplying();
   have.v12.vulkanMemoryModel = VK_FALSE;
   EXPECT_FALSE(
@@ -70,8 +76,11 @@ TEST(VulkanFeatures, ChainsHoldWhatTheDeviceKnows) {
     return found;
   };
   EXPECT_EQ(types({}).size(), 3u);
-  const auto all = types({.subgroup_size = true, .cooperative_matrix = true, .bfloat16 = true});
-  ASSERT_EQ(all.size(), 6u);
+  const auto all = types({.subgroup_size = true,
+                          .cooperative_matrix = true,
+                          .cooperative_matrix2 = true,
+                          .bfloat16 = true});
+  ASSERT_EQ(all.size(), 7u);
   EXPECT_EQ(all.back(), static_cast<VkStructureType>(1000141000));
   EXPECT_EQ(types({.bfloat16 = true}).size(), 4u);
 }
