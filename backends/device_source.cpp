@@ -26,6 +26,7 @@ std::string_view folder_of(std::string_view path) { return path.substr(0, path.r
 void append_resolved(std::string_view text, std::string_view folder,
                      std::set<std::string>& included, std::string& result) {
   constexpr std::string_view kInclude = "#include \"", kRoot = "backends/device/";
+  constexpr std::string_view kRepeated = ".body";
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
@@ -40,7 +41,7 @@ void append_resolved(std::string_view text, std::string_view folder,
         name.starts_with(kRoot)
             ? std::string(name.substr(kRoot.size()))
             : std::filesystem::path(str(folder, name)).lexically_normal().generic_string();
-    if (included.insert(path).second)
+    if (path.ends_with(kRepeated) || included.insert(path).second)
       append_resolved(device_source(path), folder_of(path), included, result);
   }
 }

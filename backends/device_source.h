@@ -18,9 +18,9 @@ std::string device_source(std::string_view path);
 std::string device_source_with_includes(std::string_view path);
 
 // Returns `text`, of a file in `folder` ("cuda/"), with its lines `#include "PATH"` replaced by the
-// device source files that they name, each once, and so on in those. Paths are relative to the
-// file's folder, or, in headers that the host includes too, begin with "backends/device/". Throws
-// InternalError where there is no such file.
+// device source files that they name, each once, but those that end in .body each time, and so on
+// in those. Paths are relative to the file's folder, or, in headers that the host includes too,
+// begin with "backends/device/". Throws InternalError where there is no such file.
 std::string resolve_device_includes(std::string_view text, std::string_view folder);
 
 // Returns the paths of all embedded files, sorted.

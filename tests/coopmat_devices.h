@@ -21,6 +21,7 @@ struct CoopmatDevice {
   const char* name;
   int subgroup;
   std::vector<const char*> units;
+  bool converts = false;  // sums to operands
 };
 
 // As drivers report them.
@@ -31,11 +32,12 @@ inline const std::vector<CoopmatDevice>& coopmat_devices() {
        {"coopmat 16x16x16 f16 f16 f32 f32", "coopmat 16x8x16 f16 f16 f32 f32",
         "coopmat 16x8x8 f16 f16 f32 f32", "coopmat 16x16x16 bf16 bf16 f32 f32",
         "coopmat 16x16x32 u8 u8 u32 u32", "coopmat 16x16x32 i8 i8 i32 i32",
-        "coopmat 16x8x32 i8 i8 i32 i32"}},
+        "coopmat 16x8x32 i8 i8 i32 i32"},
+       true},
       {"amd-rdna", 32, {"coopmat 16x16x16 f16 f16 f32 f32", "coopmat 16x16x16 i8 i8 i32 i32"}},
       {"amd-wave64", 64, {"coopmat 16x16x16 f16 f16 f32 f32", "coopmat 16x16x16 i8 i8 i32 i32"}},
       {"intel", 16, {"coopmat 8x16x16 f16 f16 f32 f32", "coopmat 8x16x32 i8 i8 i32 i32"}},
-      {"lavapipe", 8, {"coopmat 8x8x8 f16 f16 f32 f32", "coopmat 8x8x8 i8 i8 i32 i32"}},
+      {"lavapipe", 8, {"coopmat 8x8x8 f16 f16 f32 f32", "coopmat 8x8x8 i8 i8 i32 i32"}, true},
   };
   return devices;
 }
@@ -43,6 +45,7 @@ inline const std::vector<CoopmatDevice>& coopmat_devices() {
 inline sched::Target coopmat_target(const CoopmatDevice& device) {
   sched::Target target = sched::target_by_name(str("vulkan:", device.name));
   target.subgroup_size = device.subgroup;
+  target.matrix_conversions = device.converts;
   for (const char* unit : device.units)
     target.matrix_units.push_back(*exec::parse_matrix_unit(unit));
   return target;

@@ -33,6 +33,7 @@ constexpr std::string_view kUnit = "coopmat";
 constexpr int64_t kSegment = 8;  // neighbours of a row that the epilogue gets
 constexpr int64_t kChunk = 16;   // bytes of a load
 constexpr int64_t kMostChunks = int64_t{1} << 30;
+constexpr const char* kConversions = "GL_NV_cooperative_matrix2";
 
 // Rows of whole chunks come as such, where 32 bits number these. The load hook brings all else.
 kernels::AttentionOperand described(const Region& region, const Target& target,
@@ -79,11 +80,15 @@ struct Attention {
     common.k = described(region, target, plan.k);
     common.v = described(region, target, plan.v);
     common.subgroup = target.subgroup_size;
+    common.score_keys = score_keys(plan);
+    converts = target.matrix_conversions && common.weights == 0 &&
+               lacking_extension(target.api, kConversions).empty();
   }
 
   const AttentionCoopmat& values() const { return common; }
   AttentionCoopmat shape(AttentionCoopmat a) const {
     a.pack = packed_batches(plan, sharing, a.block_q);
+    a.converts = converts && a.unit_n == a.unit_k;
     a.staged = coopmat::staged_units(a);
     return a;
   }
@@ -114,24 +119,22 @@ struct Attention {
     return std::min<int64_t>(255, target.registers_per_unit / coopmat::threads(a));
   }
 
-  // Workgroups that share a unit. Drivers tell what one may have of shared memory, which is less
-  // than a unit's.
+  // Workgroups that share a unit.
   double resident(const AttentionCoopmat& a) const {
     const auto number = [](int64_t value) { return static_cast<double>(value); };
     const double threads = number(coopmat::threads(a));
     return std::max(
-        1.0,
-        std::floor(std::min(
-            {number(target.registers_per_unit) / (threads * number(registers(a))),
-             target.max_threads_per_unit / threads,
-             kSharedOfUnit * number(target.shared_bytes) / number(coopmat::shared_bytes(a))})));
+        1.0, std::floor(std::min(
+                 {number(target.registers_per_unit) / (threads * number(registers(a))),
+                  target.max_threads_per_unit / threads,
+                  number(shared_bytes_of_unit(target)) / number(coopmat::shared_bytes(a))})));
   }
-  static constexpr double kSharedOfUnit = 4;
 
   AttentionPlan plan;
   Target target;
   std::vector<MatrixUnit> units;
   int64_t sharing;
+  bool converts = false;  // weights, where a matrix of sums has the sides of one of operands
   int64_t longest_keys = plan.at_longest().keys;
   AttentionCoopmat common;
 };
@@ -143,7 +146,7 @@ constexpr Rule<AttentionCoopmat, Attention> kValueRules[] = {
      }},
     {"subgroups have whole matrices, and share rows or keys",
      [](const auto& a, const auto&) { return coopmat::legal_subgroups(a); }},
-    {"a subgroup multiplies at most 256 matrices for a tile, 64 on a software device",
+    {"a subgroup multiplies at most 256 matrices in a turn of its loop, 64 on a software device",
      [](const auto& a, const Attention& of) {
        return coopmat::products(a) <= (of.target.is_cpu ? 64 : 256);
      }},
@@ -185,6 +188,7 @@ AttentionRules rules_of(std::shared_ptr<const Attention> of) {
       {"unit_k", of->sizes_of(&MatrixUnit::k), "depths, or keys of weights, in a matrix",
        &V::unit_k},
       {"keeps_queries", {0, 1}, "1: queries stay in registers, 0: in shared memory", &V::keeps},
+      {"stages", {1, 2}, "slots of tiles of keys and values in shared memory", &V::stages},
       {"split_keys",
        {1, 2, 4, 8, 16, 32, 64},
        "workgroups that share the keys of a query",
@@ -212,9 +216,9 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
     return rules().config(fastest->values);
   }
 
-  // Cycles of a tile of keys are those of its products, of shared memory, and of scores that become
-  // weights. The weights of these are attention_sm80's, fitted there; nothing is fitted here. An
-  // H200 takes 2.2 to 3.4 times as long.
+  // Cycles of a tile of keys are those of its products, of shared memory, of scores that become
+  // weights, and of waits for the next tile. Fitted to 14 plain kernels on an H200, whose times
+  // they hit within 9 % (docs/decisions/070-attention-coopmat-in-registers.md).
   ShapeModel model_of(const AttentionPlan& plan) const override {
     const KeyWalks walks =
         walks_over_keys(plan, rules().listed("block_q"), rules().listed("block_k"));
@@ -225,12 +229,13 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
       constexpr double kExponentials = 16, kSlots = 128, kShared = 128;  // of a unit, a cycle
       constexpr double kCached = 24;     // bytes a cycle that one unit reads from the cache
       constexpr double kWeighing = 6;    // issue slots of a score that becomes a weight
-      constexpr double kLatency = 1400;  // cycles until a tile is there
-      constexpr double kBarriers = 120;  // cycles of the barriers around a tile
-      constexpr double kTile = 3500;     // cycles that begin and end a tile of queries
-      constexpr double kThreads = 128;   // that keep all matrix units of a unit busy
-      constexpr double kComputed = 24;   // elements that a load hook computes in a cycle
-      constexpr double kProducts = 0.75, kShares = 0.6, kWeighed = 0.8;
+      constexpr double kLatency = 1430;  // cycles until a tile is there
+      constexpr double kOneSlot = 860, kTwoSlots = 150;  // cycles of waits, which others fill
+      // Cycles that begin and end a tile of queries, loads that nothing hides among them.
+      const double at_ends = target.serial_workgroups ? 3500 : 6500;
+      constexpr double kThreads = 128;  // that keep all matrix units of a unit busy
+      constexpr double kComputed = 24;  // elements that a load hook computes in a cycle
+      constexpr double kProducts = 1.06, kShares = 0.36, kWeighed = 0.5;
       constexpr double kAround =
           512;  // multiply-adds that take as long as what surrounds a matrix's
       const auto number = [](int64_t value) { return static_cast<double>(value); };
@@ -242,11 +247,11 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
       const double columns = number(coopmat::columns(a) + coopmat::columns_v(a));
       const double elements = number(a.block_k) * columns;  // of keys and values
       // Tiles are written once and read for the rows of each subgroup, weights are written and
-      // read.
+      // read where they pass through memory.
       const double shared =
-          2 * elements * number(a.subgroups_q + 1) + 4 * scores +
+          2 * elements * number(a.subgroups_q + 1) + (a.converts ? 0 : 4 * scores) +
           (a.keeps ? 0 : 2 * number(a.subgroups_k * a.block_q * coopmat::columns(a))) +
-          (a.plain ? 0 : 16 * scores);
+          (a.score_keys == 1 ? 0 : 16 * scores);
       const double weighing = scores / kExponentials + scores * (kWeighing + slots) / kSlots;
       const double computed =
           ((a.k.load == kernels::Load::tiles ? 0 : number(a.block_k * coopmat::columns(a))) +
@@ -257,11 +262,12 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
       const double busy = std::min(rules.of().resident(a), std::ceil(workgroups / units));
       const double few = std::max(1.0, kThreads / (threads * busy));
       const double working = few * (kProducts * around * scores * columns / rate +
-                                    kShares * shared / kShared + kWeighed * weighing + computed) +
-                             kBarriers / busy;
+                                    kShares * shared / kShared + kWeighed * weighing + computed);
       const double loaded = 2 * elements / kCached;
-      const double step = std::max(busy * std::max(working, loaded), kLatency);
-      const double begun = kTile + number(a.block_q * a.subgroups_k) * columns * 12 / kShared;
+      const double waits = (a.stages == 1 ? kOneSlot : kTwoSlots) / busy;
+      const double step = std::max(busy * std::max(working, loaded) + waits, kLatency);
+      const double begun =
+          at_ends + busy * number(a.block_q * a.subgroups_k) * columns * 12 / kShared;
       return predicted_seconds({.walk = walks.at({a.block_q, a.block_k}),
                                 .parts = a.parts,
                                 .least = 1,
@@ -304,10 +310,13 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
     leave_sizes_open(a, kernel, plan);
     kernel.parameters = parameters_of(a, "AttentionCoopmat", "common/attention_coopmat_shape.h");
     add_parameters(kernel.parameters, "sizes", coopmat::sizes(a));
-    kernel.defines = {{"SCORE_KEYS", std::to_string(score_keys(plan))},
-                      {"IN_STEP", target().serial_workgroups ? "1" : "0"}};
+    kernel.defines = {{"IN_STEP", target().serial_workgroups ? "1" : "0"}};
     kernel.needs.extensions = coopmat_extensions({plan.q.dtype});
     kernel.needs.extensions.insert("GL_KHR_shader_subgroup_vote");
+    if (a.converts) {
+      kernel.needs.extensions.insert(kConversions);
+      kernel.needs.environment = "vulkan1.3";  // the extension is one to SPIR-V 1.6
+    }
     kernel.needs.matrix_units = {*unit};
 
     AttentionTile tile;
@@ -315,7 +324,7 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
     tile.block_k = a.block_k;
     tile.depth = round_up(coopmat::columns(a), kSegment);
     tile.depth_v = round_up(coopmat::columns_v(a), kSegment);
-    tile.keys = score_keys(plan);
+    tile.keys = a.score_keys;
     tile.segment = kSegment;
     const AttentionHooks hooks(plan, tile);
     add_operand_hooks(kernel, plan, hooks, a, &AttentionHooks::chunk, "chunk_");

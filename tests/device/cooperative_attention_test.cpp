@@ -115,6 +115,62 @@ TEST(CooperativeAttention, RandomConfigsAgreeWithTheReference) {
   }
 }
 
+// Slots take turns, whether tiles are odd or even in number.
+TEST(CooperativeAttention, StagesAgreeWithTheReference) {
+  if (const std::string why = lacking(DType::f16, kMatrices); !why.empty()) GTEST_SKIP() << why;
+  const std::string device = device_for(DType::f16);
+  for (const int64_t stages : {1, 2})
+    for (const int64_t keys : {16, 32, 40, 57}) {
+      const ir::Graph graph = attention_graph(
+          sized({1, 2, 2, 33, keys, 16, 24}, "f16", keys == 57 ? ", is_causal: true" : ""));
+      const RandomConfigs configs(
+          keys, {{"stages", stages}, {"block_k", 16}, {"split_keys", 1}, {"block_q", 16}});
+      backends::CompileOptions options;
+      options.configs = &configs;
+      const std::string config = config_of(graph, device, options);
+      EXPECT_NE(config.find(str("stages=", stages)), std::string::npos) << config;
+      EXPECT_EQ(difference(graph, device, draw_inputs(graph, {}), options), "") << config;
+    }
+}
+
+// As on devices whose sums of matrices become no operands.
+TEST(CooperativeAttention, WeightsThroughMemoryAgreeWithTheReference) {
+  if (const std::string why = lacking(DType::f16, kMatrices); !why.empty()) GTEST_SKIP() << why;
+  const std::shared_ptr<runtime::Device> device = open_once(device_for(DType::f16));
+  sched::Target target = device->target();
+  target.matrix_conversions = false;
+  const ir::Graph graph = attention_graph(sized({1, 2, 2, 33, 57, 16, 24}, "f16", ""));
+  const std::vector<Tensor> inputs = draw_inputs(graph, {});
+  for (const int64_t stages : {1, 2}) {
+    const RandomConfigs configs(1, {{"stages", stages}, {"block_k", 16}, {"split_keys", 1}});
+    backends::CompileOptions options;
+    options.configs = &configs;
+    runtime::Context context(std::make_shared<const runtime::Program>(
+        device, backends::compile(graph, target, options)));
+    EXPECT_EQ(compare_with_reference(graph, inputs, context.run(inputs)), "") << stages;
+  }
+}
+
+// Rows whose scores are all far below zero, also those that see no key of the first tiles, have
+// weights that are relative to their own greatest.
+TEST(CooperativeAttention, LowScoresHaveWeights) {
+  if (const std::string why = lacking(DType::f16, kMatrices); !why.empty()) GTEST_SKIP() << why;
+  const std::string device = device_for(DType::f16);
+  const AttentionSizes sizes = {1, 1, 1, 100, 100, 16, 16};
+  const ir::Graph graph = attention_graph(sized(sizes, "f16", ", is_causal: true"));
+  std::vector<Tensor> inputs = draw_inputs(graph, {});
+  for (int64_t at = 0; at < sizes.queries * sizes.depth; ++at) {
+    inputs[0].set(at, 16.0);
+    inputs[1].set(at, -40.0 + inputs[1].get(at));
+  }
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    const RandomConfigs configs(seed);
+    backends::CompileOptions options;
+    if (seed > 0) options.configs = &configs;
+    EXPECT_EQ(difference(graph, device, inputs, options), "") << seed;
+  }
+}
+
 // Scores that grow by more than 16-bit weights hold, from the last key to the first, and a NaN and
 // infinities among them.
 TEST(CooperativeAttention, RescalesAndKeepsSpecialScores) {

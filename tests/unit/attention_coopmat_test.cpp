@@ -2,8 +2,14 @@
 // takes on the units of several vendors, and that its kernels are valid SPIR-V.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
 #include "backends/compile/glsl.h"
 #include "backends/compile/spirv.h"
+#include "backends/device/common/attention_coopmat_shape.h"
+#include "backends/device_source.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "support/error.h"
@@ -70,6 +76,7 @@ TEST_F(AttentionCoopmatTemplate, TakesWhatTheUnitsMultiply) {
 
 TEST_F(AttentionCoopmatTemplate, TakesAllDepths) {
   use(true);
+  ::setenv("TCC_TEMPLATES", "-gemm_coopmat", 1);  // products of long rows may be faster
   for (const CoopmatDevice& device : coopmat_devices())
     for (const auto& [depth, depth_v] :
          {std::pair(72, 8), std::pair(128, 128), std::pair(40, 256), std::pair(256, 256)}) {
@@ -81,6 +88,7 @@ TEST_F(AttentionCoopmatTemplate, TakesAllDepths) {
       EXPECT_EQ(template_of(with_op(sizes, "f16"), coopmat_target(device)), "attention_coopmat")
           << device.name << " " << depth << " " << depth_v;
     }
+  ::unsetenv("TCC_TEMPLATES");
 }
 
 // Many queries share what a workgroup reads, by the largest matrices.
@@ -117,6 +125,65 @@ TEST_F(AttentionCoopmatTemplate, SplitsKeysOfFewQueries) {
   const sched::Target target = coopmat_target(coopmat_devices().front());
   EXPECT_EQ(compiled(with_op({1, 32, 4, 2, 16384, 128, 128}, "f16"), target).kernels.size(), 2U);
   EXPECT_EQ(compiled(with_op(kLong, "f16"), target).kernels.size(), 1U);
+}
+
+// Where the device and the compiler have conversions.
+TEST_F(AttentionCoopmatTemplate, WeightsStayInRegistersWhereTheyConvert) {
+  const auto text_of = [](const CoopmatDevice& device, bool converts, const char* attributes = "") {
+    sched::Target target = coopmat_target(device);
+    target.matrix_conversions = converts;
+    return compiled(with_op(kLong, "f16", attributes), target).kernels.front().source;
+  };
+  const auto uses_conversions = [](const std::string& text) {
+    const bool defined = text.find("#define params_converts 1\n") != text.npos;
+    EXPECT_EQ(text.find("#extension GL_NV_cooperative_matrix2 : require\n") != text.npos, defined);
+    return defined;
+  };
+  use(true);
+  const CoopmatDevice& nvidia = coopmat_devices().front();
+  EXPECT_TRUE(uses_conversions(text_of(nvidia, true)));
+  EXPECT_FALSE(uses_conversions(text_of(nvidia, false)));
+  EXPECT_FALSE(uses_conversions(text_of(nvidia, true, ", dropout_p: 0.5, seed: 3")))
+      << "a hook changes them";
+  // Operands have twice the columns of sums.
+  EXPECT_FALSE(
+      uses_conversions(text_of({"nvidia", 32, {"coopmat 16x8x16 f16 f16 f32 f32"}}, true)));
+}
+
+// Workgroups of a unit of NVIDIA's share 48 KiB.
+TEST(AttentionCoopmatShape, AreasHaveRoomForWhatPassesThroughMemory) {
+  namespace coopmat = kernels::attention_coopmat;
+  kernels::AttentionCoopmat a;
+  a.block_k = 32;
+  a.staged = 1;
+  a.stages = 2;
+  a.converts = true;
+  EXPECT_EQ(coopmat::area_words(a), 16 * 16 / 4) << "a matrix of sums";
+  EXPECT_LE(2 * coopmat::shared_bytes(a), 48 * 1024);
+  EXPECT_EQ(coopmat::areas_at(a), 2 * coopmat::slot_words(a));
+  a.score_keys = 4;
+  EXPECT_EQ(coopmat::area_words(a), 16 * (32 / 4 + 1)) << "lines of scores";
+  a.converts = false;
+  EXPECT_EQ(coopmat::area_words(a), 16 * (32 / 8 + 1) + 16 * (32 / 4 + 1)) << "weights, too";
+}
+
+// NVIDIA's compiler does not unroll two loops around a third, and then their matrices lie in
+// memory.
+TEST(AttentionCoopmatSource, LoopsStandInOneUnrolledLoopAtMost) {
+  for (const char* path : {"glsl/attention_coopmat.comp", "glsl/attention_coopmat_tile.body"}) {
+    std::istringstream source(backends::device_source(path));
+    std::vector<std::pair<size_t, bool>> around;  // indentation, and whether it is an unrolled loop
+    for (std::string line; std::getline(source, line);) {
+      const size_t indent = line.find_first_not_of(' ');
+      if (indent == std::string::npos || line[indent] == '#') continue;
+      while (!around.empty() && around.back().first >= indent) around.pop_back();
+      const auto unrolled =
+          std::ranges::count_if(around, [](const auto& one) { return one.second; });
+      EXPECT_TRUE(unrolled <= 1 || !line.substr(indent).starts_with("[[dont_unroll]]"))
+          << path << ": " << line;
+      around.emplace_back(indent, line.substr(indent).starts_with("[[unroll]]"));
+    }
+  }
 }
 
 // Defaults and random configs.

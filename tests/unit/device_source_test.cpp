@@ -48,6 +48,12 @@ TEST(DeviceSource, IncludesEveryFileOnce) {
   ::setenv("TCC_DEVICE_DIR", folder.c_str(), 1);
   EXPECT_EQ(device_source_with_includes("cuda/whole.cu"), "part\nrest\n");
 
+  // Bodies are texts that a source has more than once.
+  std::ofstream(folder / "cuda/turn.body") << "turn\n";
+  std::ofstream(folder / "cuda/turns.cu")
+      << "#include \"turn.body\"\nand\n#include \"turn.body\"\n";
+  EXPECT_EQ(device_source_with_includes("cuda/turns.cu"), "turn\nand\nturn\n");
+
   // Headers that the host includes too are named from the repository's root.
   fs::create_directories(folder / "common");
   std::ofstream(folder / "common/base.h") << "#pragma once\nbase\n";

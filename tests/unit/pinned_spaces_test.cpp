@@ -95,24 +95,24 @@ const Pinned kPinned[] = {
      "block_k=64 block_q=32 split_keys=1 stages=3 warps_k=4 warps_q=1"},
     {"attention_sm80", "cuda:sm_90a", kDecode16, kShared, 722, "e6249a53e2fd0005",
      "block_k=64 block_q=16 cluster=8 split_keys=1 stages=3 warps_k=4 warps_q=1"},
-    {"attention_coopmat", "nvidia", kLong16, kAttention, 231, "418f5b1742c5ee43",
-     "block_k=16 block_q=128 keeps_queries=0 split_keys=1 subgroups_k=1 subgroups_q=4 unit_k=16 "
-     "unit_m=16 unit_n=8"},
-    {"attention_coopmat", "nvidia", kLong16, kCausal, 231, "418f5b1742c5ee43",
-     "block_k=64 block_q=64 keeps_queries=1 split_keys=1 subgroups_k=1 subgroups_q=4 unit_k=16 "
-     "unit_m=16 unit_n=16"},
-    {"attention_coopmat", "nvidia", kDecodeF16, kShared, 1309, "9ae66ae41606ec34",
-     "block_k=64 block_q=32 keeps_queries=1 split_keys=32 subgroups_k=2 subgroups_q=1 unit_k=16 "
-     "unit_m=16 unit_n=16"},
-    {"attention_coopmat", "amd-wave64", kLong16, kCausal, 125, "71000c896af95616",
-     "block_k=64 block_q=32 keeps_queries=0 split_keys=1 subgroups_k=4 subgroups_q=1 unit_k=16 "
-     "unit_m=16 unit_n=16"},
-    {"attention_coopmat", "intel", kLong16, kAttention, 25, "e131c5ee22766fc6",
-     "block_k=16 block_q=128 keeps_queries=0 split_keys=1 subgroups_k=1 subgroups_q=8 unit_k=16 "
-     "unit_m=8 unit_n=16"},
-    {"attention_coopmat", "lavapipe", kDecodeF16, kShared, 309, "fbafa3e243115ce3",
-     "block_k=64 block_q=32 keeps_queries=1 split_keys=2 subgroups_k=8 subgroups_q=1 unit_k=8 "
-     "unit_m=8 unit_n=8"},
+    {"attention_coopmat", "nvidia", kLong16, kAttention, 405, "a8c16b4e0a602ab4",
+     "block_k=16 block_q=64 keeps_queries=1 split_keys=1 stages=2 subgroups_k=1 "
+     "subgroups_q=2 unit_k=16 unit_m=16 unit_n=16"},
+    {"attention_coopmat", "nvidia", kLong16, kCausal, 405, "a8c16b4e0a602ab4",
+     "block_k=16 block_q=64 keeps_queries=1 split_keys=1 stages=2 subgroups_k=1 "
+     "subgroups_q=2 unit_k=16 unit_m=16 unit_n=16"},
+    {"attention_coopmat", "nvidia", kDecodeF16, kShared, 2411, "f4b10a963f318477",
+     "block_k=32 block_q=32 keeps_queries=1 split_keys=32 stages=1 subgroups_k=1 "
+     "subgroups_q=2 unit_k=16 unit_m=16 unit_n=16"},
+    {"attention_coopmat", "amd-wave64", kLong16, kCausal, 192, "c0d0e894c369a620",
+     "block_k=16 block_q=64 keeps_queries=1 split_keys=2 stages=2 subgroups_k=1 "
+     "subgroups_q=4 unit_k=16 unit_m=16 unit_n=16"},
+    {"attention_coopmat", "intel", kLong16, kAttention, 29, "30e8c8a76a694a3e",
+     "block_k=16 block_q=64 keeps_queries=1 split_keys=1 stages=2 subgroups_k=1 "
+     "subgroups_q=8 unit_k=16 unit_m=8 unit_n=16"},
+    {"attention_coopmat", "lavapipe", kDecodeF16, kShared, 454, "64d294c2bbb648ad",
+     "block_k=64 block_q=32 keeps_queries=1 split_keys=2 stages=1 subgroups_k=8 "
+     "subgroups_q=1 unit_k=8 unit_m=8 unit_n=8"},
     {"attention_sm90", "cuda:sm_90a", kLong16, kAttention, 646, "45b5d615ce993502",
      "block_k=112 groups=2 query_stages=1 split_keys=1 stages=2 turns=1"},
     {"attention_sm90", "cuda:sm_90a", kLong16, kCausal, 646, "45b5d615ce993502",

@@ -27,12 +27,15 @@ struct AttentionCoopmat {
   Int subgroups_q = 4, subgroups_k = 1;
   Int subgroup = 32;  // threads
   Int unit_m = 16, unit_n = 16, unit_k = 16;
-  bool keeps = true;    // queries stay in registers, not in shared memory
-  Int staged = 1;       // units of columns of results that pass through shared memory at once
-  Int parts = 1;        // workgroups that share the keys of a query
-  Int pack = 1;         // batches whose queries are the rows of one tile
-  bool orders = false;  // tiles of queries differ in their numbers of keys: the last come first
-  Int heads = 1;        // packs of batches that are walked together
+  bool keeps = true;      // queries stay in registers, not in shared memory
+  Int stages = 1;         // slots of tiles of keys and values in shared memory: 2 take one barrier
+  bool converts = false;  // weights become operands in registers, not through shared memory
+  Int score_keys = 1;     // neighbouring keys of the score hook; 1: scores stay in registers
+  Int staged = 1;         // units of columns of results that pass through shared memory at once
+  Int parts = 1;          // workgroups that share the keys of a query
+  Int pack = 1;           // batches whose queries are the rows of one tile
+  bool orders = false;    // tiles of queries differ in their numbers of keys: the last come first
+  Int heads = 1;          // packs of batches that are walked together
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -61,6 +64,9 @@ struct AttentionCoopmat {
     visit("unit_n", unit_n);
     visit("unit_k", unit_k);
     visit("keeps", keeps);
+    visit("stages", stages);
+    visit("converts", converts);
+    visit("score_keys", score_keys);
     visit("staged", staged);
     visit("parts", parts);
     visit("pack", pack);
@@ -77,9 +83,9 @@ struct AttentionCoopmatSizes {
   // Distances of rows: queries and keys, values, weights; scores, a unit's sums, and results on
   // their way to the epilogue.
   Int pitch_k = 0, pitch_v = 0, pitch_p = 0, pitch_s = 0, pitch_unit = 0, pitch_o = 0;
-  // The tile of keys is the first, then come values, the subgroups' areas, and queries; those that
-  // stay in registers pass through the place of the tiles.
-  Int v_at = 0, areas_at = 0, area = 0, q_at = 0, words = 0;
+  // A slot has a tile of keys, then one of values. After the slots come the subgroups' areas, and
+  // queries; those that stay in registers pass through the place of the tiles.
+  Int v_at = 0, slot = 0, areas_at = 0, area = 0, q_at = 0, words = 0;
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -96,6 +102,7 @@ struct AttentionCoopmatSizes {
     visit("pitch_unit", pitch_unit);
     visit("pitch_o", pitch_o);
     visit("v_at", v_at);
+    visit("slot", slot);
     visit("areas_at", areas_at);
     visit("area", area);
     visit("q_at", q_at);
@@ -123,16 +130,21 @@ constexpr Int workgroups(const AttentionCoopmat& a) { return packs(a) * query_ti
 // ---- shared memory, in words of 16 bytes
 
 constexpr Int pitch(Int elements) { return chunks_of_elements(elements, 2); }
-// A subgroup has an area for its weights, and for lines of scores on their way to its threads.
+constexpr Int pitch_unit(const AttentionCoopmat& a) { return a.unit_n * 4 / kChunkBytes; }
+// A subgroup has an area for a matrix of sums, and where they pass through memory for lines of
+// scores and for its weights, which come as lines of f32.
 constexpr Int area_words(const AttentionCoopmat& a) {
-  return (rows(a) - a.unit_m) * pitch(keys(a)) +
-         a.unit_m * most(pitch(keys(a)), chunks_of_sums(keys(a)));
+  const Int lines = a.unit_m * chunks_of_sums(keys(a)), weights = a.unit_m * pitch(keys(a));
+  const Int sums = a.unit_m * pitch_unit(a);
+  if (a.converts) return a.score_keys > 1 ? most(lines, sums) : sums;
+  return (rows(a) - a.unit_m) * pitch(keys(a)) + most(most(weights, lines), sums);
 }
 constexpr Int query_words(const AttentionCoopmat& a) { return a.block_q * pitch(columns(a)); }
 constexpr Int v_at(const AttentionCoopmat& a) { return a.block_k * pitch(columns(a)); }
-constexpr Int areas_at(const AttentionCoopmat& a) {
+constexpr Int slot_words(const AttentionCoopmat& a) {
   return v_at(a) + a.block_k * pitch(columns_v(a));
 }
+constexpr Int areas_at(const AttentionCoopmat& a) { return a.stages * slot_words(a); }
 constexpr Int areas_end(const AttentionCoopmat& a) {
   return areas_at(a) + subgroups(a) * area_words(a);
 }
@@ -168,30 +180,33 @@ constexpr AttentionCoopmatSizes sizes(const AttentionCoopmat& a) {
   s.pitch_v = pitch(s.columns_v);
   s.pitch_p = pitch(s.keys);
   s.pitch_s = chunks_of_sums(s.keys);
-  s.pitch_unit = chunks_of_sums(a.unit_n);
+  s.pitch_unit = pitch_unit(a);
   s.pitch_o = staged_pitch(a, a.staged);
   s.v_at = v_at(a);
+  s.slot = slot_words(a);
   s.areas_at = areas_at(a);
   s.area = area_words(a);
   s.q_at = a.keeps ? 0 : areas_end(a);
   s.words = tile_words(a);
   return s;
 }
-// The tiles, three numbers for each row, and bounds of the keys that rows see.
+// The tiles, two numbers for each row, and bounds of the keys that rows see.
 constexpr Int shared_bytes(const AttentionCoopmat& a) {
-  return 16 * tile_words(a) + 12 * a.block_q * a.subgroups_k + 16;
+  return 16 * tile_words(a) + 8 * a.block_q * a.subgroups_k + (a.by_query ? 16 : 0);
 }
 
 // ---- registers
 
-// 32-bit registers of a thread: accumulators of scores, results and sums, the places of a matrix's
-// elements, queries, matrices of a step, a tile of keys on its way, and addresses.
+// 32-bit registers of a thread: accumulators of scores, results, sums and references, the places of
+// a matrix's elements, queries, matrices of a step, a tile on its way, and addresses.
 constexpr Int registers(const AttentionCoopmat& a) {
-  const Int sums = rows(a) * (keys(a) + columns_v(a) + a.unit_n) + a.unit_m * a.unit_n;
+  const Int sums = rows(a) * (keys(a) + columns_v(a) + 2 * a.unit_n) + a.unit_m * a.unit_n;
   const Int halves = (a.keeps ? rows(a) * columns(a) : rows(a) * a.unit_k) + rows(a) * a.unit_k +
                      a.unit_k * a.unit_n;
-  const Int coming = ceil_div(a.block_k * most(columns(a), columns_v(a)) / 8, threads(a)) * 4;
-  return (sums + halves / 2) / a.subgroup + coming + 36;
+  const Int k_coming = ceil_div(a.block_k * columns(a) / 8, threads(a)) * 4;
+  const Int v_coming = ceil_div(a.block_k * columns_v(a) / 8, threads(a)) * 4;
+  const Int coming = a.stages == 1 ? most(k_coming, v_coming) : k_coming + v_coming;
+  return (sums + halves / 2) / a.subgroup + coming + 48;
 }
 // Those for matrices of values, whose lines in shared memory are not along keys, where units do not
 // turn them on their way: each element is a load of its own, and some matrices come at once.
@@ -210,11 +225,13 @@ constexpr bool legal_subgroups(const AttentionCoopmat& a) {
 constexpr bool legal_units(const AttentionCoopmat& a) {
   return a.unit_k % 8 == 0 && a.unit_n % 8 == 0 && a.unit_m <= 256 && a.unit_n <= 256;
 }
-// The products of a subgroup and a tile, all of which are unrolled: compilers take their time.
+// The products of a subgroup in a turn of its loop, all of which are unrolled: compilers take their
+// time.
 constexpr Int products(const AttentionCoopmat& a) {
   const Int tall = rows(a) / a.unit_m;
-  return tall * (keys(a) / a.unit_n) * (columns(a) / a.unit_k) +
-         tall * (columns_v(a) / a.unit_n) * (keys(a) / a.unit_k);
+  return a.stages * tall *
+         (keys(a) / a.unit_n * (columns(a) / a.unit_k) +
+          columns_v(a) / a.unit_n * (keys(a) / a.unit_k));
 }
 // Loop iterations of a thread that walks over so many tiles of keys.
 constexpr Int iterations(const AttentionCoopmat& a, Int tiles) {

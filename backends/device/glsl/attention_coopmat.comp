@@ -14,12 +14,12 @@
 // workgroups that do store parts.
 //
 // Defines: params_NAME, the members of an AttentionCoopmat, and params_sizes_NAME, those of its AttentionCoopmatSizes
-// (common/attention_coopmat_shape.h); X_BUFFER, SCORE_KEYS, IN_STEP; SIZE_NAME, of sizes that come at run time. Hooks (scheduler/templates/attention_hooks.h has their meaning), of an operand
+// (common/attention_coopmat_shape.h); X_BUFFER, IN_STEP; SIZE_NAME, of sizes that come at run time. Hooks (scheduler/templates/attention_hooks.h has their meaning), of an operand
 // x by how it is loaded:
 //   tiles     chunk_x(batch); of rows that lie apart, row_x(batch, row)
 //   computed  load_x(batch, row, d, v)
 // and
-//   score(batch, query, key, v), score_inside    of SCORE_KEYS neighbouring keys; the latter unless params_plain. With
+//   score(batch, query, key, v), score_inside    of params_score_keys neighbouring keys; the latter unless params_plain. With
 //                                                one key, scores are masked where they are
 //   weight(batch, query, key, v)                 changes weights of params_weights neighbouring keys, where not 0
 //   key_range(batch, tile, range)                with params_by_query, of a query in the place of the tile
@@ -73,6 +73,9 @@
 #define params_unit_n 16
 #define params_unit_k 16
 #define params_keeps 1
+#define params_stages 1
+#define params_converts 0
+#define params_score_keys 4
 #define params_staged 4
 #define params_parts 1
 #define params_pack 1
@@ -88,9 +91,10 @@
 #define params_sizes_pitch_v 9
 #define params_sizes_pitch_p 9
 #define params_sizes_pitch_s 17
-#define params_sizes_pitch_unit 5
+#define params_sizes_pitch_unit 4
 #define params_sizes_pitch_o 17
 #define params_sizes_v_at 576
+#define params_sizes_slot 1152
 #define params_sizes_areas_at 1152
 #define params_sizes_area 416
 #define params_sizes_q_at 0
@@ -98,7 +102,6 @@
 #define Q_BUFFER b0
 #define K_BUFFER b1
 #define V_BUFFER b2
-#define SCORE_KEYS 4
 #define IN_STEP 0
 #define WORKGROUP 128
 #define GRID 512
@@ -193,14 +196,14 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[8]) {
 #define UNIT_PITCH params_sizes_pitch_unit
 #define O_PITCH params_sizes_pitch_o
 #define V_AT params_sizes_v_at
+#define SLOT_WORDS params_sizes_slot
 #define AREAS_AT params_sizes_areas_at
 #define AREA params_sizes_area
 #define Q_AT params_sizes_q_at
-// A row has, for each of the subgroups that share its keys: its maximum when results were last rescaled; the number
-// that its weights are relative to, in binary orders; a factor, at the end the sum of its weights.
-shared f32 row_max[BLOCK_Q * SUBGROUPS_K];
+// A row has, for each of the subgroups that share its keys, -inf until it has seen a key, and at the end its reference
+// and the sum of its weights.
 shared f32 row_zero[BLOCK_Q * SUBGROUPS_K];
-shared f32 row_factor[BLOCK_Q * SUBGROUPS_K];
+shared f32 row_sum[BLOCK_Q * SUBGROUPS_K];
 #if params_by_query
 shared i32 bounds[4];  // of the keys that the rows see
 #endif
@@ -342,9 +345,8 @@ TCC_ENTRY {
     tiles[n] = uvec4(0x3f800000u | row << 8 | column) + uvec4(0, 1, 2, 3);
   }
   for (i32 n = thread; n < BLOCK_Q * SUBGROUPS_K; n += WORKGROUP) {
-    row_max[n] = -tcc_inf_f32();
-    row_zero[n] = 0.0;
-    row_factor[n] = 0.0;
+    row_zero[n] = -tcc_inf_f32();
+    row_sum[n] = 0.0;
   }
   barrier();
   SUMS places;
@@ -369,12 +371,30 @@ TCC_ENTRY {
   [[unroll]] for (i32 i = 0; i < TALL; ++i)
     [[unroll]] for (i32 step = 0; step < STEPS; ++step) READ_Q(q[i][step], i, step);
   barrier();
+#define QUERIES_OF(i, step) q[i][step]
+#else
+#define QUERIES_OF(i, step) a[i]
 #endif
+#if params_converts
+#define WEIGHTS_OF(i, step) p[i][step]
+#else
+#define WEIGHTS_OF(i, step) a[i]
+#define P_PIECES (UNIT_M * (KEYS / 8))
+#define P_ROUNDS ((P_PIECES + params_subgroup - 1) / params_subgroup)
+#endif
+  // The threads of a subgroup take turns at the rows of a matrix.
+#define ROW_ROUNDS ((UNIT_M + params_subgroup - 1) / params_subgroup)
+#define EACH_ROW                                      \
+  [[unroll]] for (i32 r = 0; r < ROW_ROUNDS; ++r)     \
+    if (UNIT_M % params_subgroup == 0 || ROW < UNIT_M)
+#define ROW (lane + r * params_subgroup)
 
   SUMS o[TALL][WIDE_V];
-  SUMS sum[TALL];  // of weights, of those keys that are in an element's column of their matrix
+  SUMS sum[TALL];    // of weights, of those keys that are in an element's column of their matrix
+  SUMS zeros[TALL];  // the references of rows, in binary orders
+  f32 growth = -tcc_inf_f32();  // of scores over their references that changes these; any, while a row has seen no key
   [[unroll]] for (i32 i = 0; i < TALL; ++i) {
-    sum[i] = SUMS(0.0);
+    sum[i] = zeros[i] = SUMS(0.0);
     [[unroll]] for (i32 d = 0; d < WIDE_V; ++d) o[i][d] = SUMS(0.0);
   }
 
@@ -383,273 +403,124 @@ TCC_ENTRY {
 #define FETCH_K(tile)  \
   EACH_PIECE(K_PIECES) \
   next_k[r] = fetch_k(base_k, batch0, (tile) * BLOCK_K + PIECE / (COLUMNS / CHUNK), PIECE % (COLUMNS / CHUNK));
-#define PUT_K          \
+#define PUT_K(slot)    \
   EACH_PIECE(K_PIECES) \
-  put(PIECE / (COLUMNS / CHUNK) * K_PITCH + PIECE % (COLUMNS / CHUNK), next_k[r]);
+  put((slot) + PIECE / (COLUMNS / CHUNK) * K_PITCH + PIECE % (COLUMNS / CHUNK), next_k[r]);
 #define FETCH_V(tile)  \
   EACH_PIECE(V_PIECES) \
   next_v[r] = fetch_v(base_v, batch0, (tile) * BLOCK_K + PIECE / (COLUMNS_V / CHUNK), PIECE % (COLUMNS_V / CHUNK));
-#define PUT_V          \
+#define PUT_V(slot)    \
   EACH_PIECE(V_PIECES) \
-  put(V_AT + PIECE / (COLUMNS_V / CHUNK) * V_PITCH + PIECE % (COLUMNS_V / CHUNK), next_v[r]);
+  put((slot) + V_AT + PIECE / (COLUMNS_V / CHUNK) * V_PITCH + PIECE % (COLUMNS_V / CHUNK), next_v[r]);
 
   if (first < end) {
     i32 base_k = K_BASE(batch0), base_v = V_BASE(batch0);
     uvec4 next_k[ROUNDS(K_PIECES)], next_v[ROUNDS(V_PIECES)];
     FETCH_K(end - 1)
-    PUT_K
+    PUT_K(0)
     FETCH_V(end - 1)
+#if params_stages == 1
+#define SLOT_AT 0
     [[dont_unroll]] for (i32 tile = end - 1; tile >= first; --tile) {
-      barrier();  // the keys have come, and the values of the tile before are done with
-      PUT_V
-      FETCH_K(MOST(tile - 1, first))
-
-      SUMS s[TALL][WIDE];
-      [[unroll]] for (i32 i = 0; i < TALL; ++i)
-        [[unroll]] for (i32 j = 0; j < WIDE; ++j) s[i][j] = SUMS(0.0);
-      [[unroll]] for (i32 step = 0; step < STEPS; ++step) {
-#if !params_keeps
-        MATRIX_A(TYPE) a[TALL];
-        [[unroll]] for (i32 i = 0; i < TALL; ++i) READ_Q(a[i], i, step);
-#define QUERIES_OF(i, step) a[i]
+#include "attention_coopmat_tile.body"
+    }
 #else
-#define QUERIES_OF(i, step) q[i][step]
-#endif
-        [[unroll]] for (i32 j = 0; j < WIDE; ++j) {
-          MATRIX_B(TYPE) b;
-          coopMatLoad(b, tiles, (subgroup_k * KEYS + j * UNIT_N) * K_PITCH + step * (UNIT_K / 8), K_PITCH,
-                      gl_CooperativeMatrixLayoutColumnMajor);
-          [[unroll]] for (i32 i = 0; i < TALL; ++i) s[i][j] = coopMatMulAdd(QUERIES_OF(i, step), b, s[i][j]);
-        }
+    PUT_V(0)
+    barrier();
+    // Places in slots are constants.
+    [[dont_unroll]] for (i32 tile = end - 1; tile >= first; --tile) {
+      {
+#define SLOT_AT 0
+#define NEXT_AT SLOT_WORDS
+#include "attention_coopmat_tile.body"
+#undef SLOT_AT
+#undef NEXT_AT
       }
-
-      bool is_inside = tile >= inside && tile < inside_end;
-      if (params_plain == 0 || !is_inside) {
-        i32 key0 = tile * BLOCK_K + subgroup_k * KEYS;
-#if SCORE_KEYS == 1
-        [[unroll]] for (i32 i = 0; i < TALL; ++i)
-          [[unroll]] for (i32 e = 0; e < ELEMENTS; ++e) {
-            i32 row = subgroup_q * ROWS + i * UNIT_M + ROW_OF(e);
-            [[unroll]] for (i32 j = 0; j < WIDE; ++j) {
-              f32 v[1];
-              v[0] = s[i][j][e];
-              score(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), key0 + j * UNIT_N + COLUMN_OF(e), v);
-              s[i][j][e] = v[0];
-            }
-          }
-#else
-        [[unroll]] for (i32 i = 0; i < TALL; ++i) {
-          SUBGROUP_BARRIER;
-          [[unroll]] for (i32 j = 0; j < WIDE; ++j)
-            coopMatStore(s[i][j], tiles, area + j * (UNIT_N / 4), S_PITCH, gl_CooperativeMatrixLayoutRowMajor);
-          SUBGROUP_BARRIER;
-          [[dont_unroll]] for (i32 n = lane; n < UNIT_M * (KEYS / SCORE_KEYS); n += params_subgroup) {
-            i32 line = n / (KEYS / SCORE_KEYS), of_line = n % (KEYS / SCORE_KEYS);
-            i32 row = subgroup_q * ROWS + i * UNIT_M + line, at = area + line * S_PITCH + of_line;
-            uvec4 bits = tiles[at];
-            f32 v[SCORE_KEYS];
-            [[unroll]] for (i32 k = 0; k < SCORE_KEYS; ++k) v[k] = uintBitsToFloat(bits[k]);
-#if !params_plain
-            if (is_inside)
-              score_inside(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), key0 + of_line * SCORE_KEYS, v);
-            else
-#endif
-              score(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), key0 + of_line * SCORE_KEYS, v);
-            [[unroll]] for (i32 k = 0; k < SCORE_KEYS; ++k) bits[k] = floatBitsToUint(v[k]);
-            tiles[at] = bits;
-          }
-          SUBGROUP_BARRIER;
-          [[unroll]] for (i32 j = 0; j < WIDE; ++j)
-            coopMatLoad(s[i][j], tiles, area + j * (UNIT_N / 4), S_PITCH, gl_CooperativeMatrixLayoutRowMajor);
-        }
-        SUBGROUP_BARRIER;
-#endif
-      }
-
-      // The maximum of the scores that have the place of element e.
-#define HIGHEST(top, i, e)                                                 \
-  f32 top = s[i][0][e];                                                    \
-  [[unroll]] for (i32 j = 1; j < WIDE; ++j) top = max(top, s[i][j][e]);
-      bool grows = false;
-      [[unroll]] for (i32 i = 0; i < TALL; ++i)
-        [[unroll]] for (i32 e = 0; e < ELEMENTS; ++e) {
-          HIGHEST(top, i, e)
-          grows = grows || (top - row_max[stats + i * UNIT_M + ROW_OF(e)]) * SCALE > GROWTH;
-        }
-      if (subgroupAny(grows)) {
-        [[unroll]] for (i32 i = 0; i < TALL; ++i) {
-          SUMS most = SUMS(0.0);
-          [[unroll]] for (i32 e = 0; e < ELEMENTS; ++e) {
-            HIGHEST(top, i, e)
-            most[e] = top;
-          }
-          SUBGROUP_BARRIER;
-          coopMatStore(most, tiles, area, UNIT_PITCH, gl_CooperativeMatrixLayoutRowMajor);
-          SUBGROUP_BARRIER;
-          [[dont_unroll]] for (i32 row = lane; row < UNIT_M; row += params_subgroup) {
-            i32 at = stats + i * UNIT_M + row;
-            f32 before = row_max[at], top = before;
-            [[unroll]] for (i32 c = 0; c < UNIT_N / 4; ++c) {
-              vec4 four = uintBitsToFloat(tiles[area + row * UNIT_PITCH + c]);
-              top = max(top, max(max(four.x, four.y), max(four.z, four.w)));
-            }
-            f32 zero = top == -tcc_inf_f32() ? 0.0 : top * SCALE;  // no key so far
-            row_max[at] = top;
-            row_zero[at] = zero;
-            row_factor[at] = exp2(before * SCALE - zero);
-          }
-          SUBGROUP_BARRIER;
-          [[unroll]] for (i32 e = 0; e < ELEMENTS; ++e) {
-            f32 factor = row_factor[stats + i * UNIT_M + ROW_OF(e)];
-            sum[i][e] *= factor;
-            [[unroll]] for (i32 d = 0; d < WIDE_V; ++d) o[i][d][e] *= factor;
-          }
-        }
-        SUBGROUP_BARRIER;
-      }
-
-      [[unroll]] for (i32 i = 0; i < TALL; ++i) {
-        [[unroll]] for (i32 e = 0; e < ELEMENTS; ++e) {
-          f32 zero = row_zero[stats + i * UNIT_M + ROW_OF(e)], total = 0.0;
-          [[unroll]] for (i32 j = 0; j < WIDE; ++j) {
-            f32 weight = exp2(fma(s[i][j][e], SCALE, -zero));
-            s[i][j][e] = weight;
-            total += weight;
-          }
-          sum[i][e] += total;
-        }
-        i32 weights = area + i * UNIT_M * P_PITCH;
-        if (has_pairs) {
-          [[unroll]] for (i32 e = 0; e + 1 < ELEMENTS; e += 2) {
-            i32 word = (weights + ROW_OF(e) * P_PITCH) * 4 + COLUMN_OF(e) / 2;
-            [[unroll]] for (i32 j = 0; j < WIDE; ++j) {
-              i32 at = word + j * (UNIT_N / 2);
-              tiles[at / 4][at % 4] = PACK_WEIGHTS(s[i][j][e], s[i][j][e + 1]);
-            }
-          }
-        } else {
-          // They pass as f32, over the rows that come after.
-          [[unroll]] for (i32 j = 0; j < WIDE; ++j)
-            coopMatStore(s[i][j], tiles, weights + j * (UNIT_N / 4), S_PITCH, gl_CooperativeMatrixLayoutRowMajor);
-          SUBGROUP_BARRIER;
-#define P_PIECES (UNIT_M * (KEYS / 8))
-#define P_ROUNDS ((P_PIECES + params_subgroup - 1) / params_subgroup)
-          uvec4 packed[P_ROUNDS];
-          [[unroll]] for (i32 r = 0; r < P_ROUNDS; ++r) {
-            i32 n = lane + r * params_subgroup, at = weights + n / (KEYS / 8) * S_PITCH + n % (KEYS / 8) * 2;
-            if (P_PIECES % params_subgroup == 0 || n < P_PIECES) {
-              vec4 low = uintBitsToFloat(tiles[at]), high = uintBitsToFloat(tiles[at + 1]);
-#if params_weights
-              i32 row = subgroup_q * ROWS + i * UNIT_M + n / (KEYS / 8);
-              i32 key = tile * BLOCK_K + subgroup_k * KEYS + n % (KEYS / 8) * 8;
-              [[unroll]] for (i32 k = 0; k < 8; k += params_weights) {
-                f32 w[params_weights];
-                [[unroll]] for (i32 c = 0; c < params_weights; ++c) w[c] = k + c < 4 ? low[k + c] : high[k + c - 4];
-                weight(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), key + k, w);
-                [[unroll]] for (i32 c = 0; c < params_weights; ++c)
-                  if (k + c < 4) low[k + c] = w[c]; else high[k + c - 4] = w[c];
-              }
-#endif
-              packed[r] = uvec4(PACK_WEIGHTS(low.x, low.y), PACK_WEIGHTS(low.z, low.w), PACK_WEIGHTS(high.x, high.y),
-                                PACK_WEIGHTS(high.z, high.w));
-            }
-          }
-          SUBGROUP_BARRIER;
-          [[unroll]] for (i32 r = 0; r < P_ROUNDS; ++r) {
-            i32 n = lane + r * params_subgroup;
-            if (P_PIECES % params_subgroup == 0 || n < P_PIECES)
-              tiles[weights + n / (KEYS / 8) * P_PITCH + n % (KEYS / 8)] = packed[r];
-          }
-        }
-      }
-      barrier();  // weights and values have come, and the keys are done with
-      PUT_K
-      FETCH_V(MOST(tile - 1, first))
-
-      [[unroll]] for (i32 step = 0; step < STEPS_V; ++step) {
-        MATRIX_A(TYPE) p[TALL];
-        [[unroll]] for (i32 i = 0; i < TALL; ++i)
-          coopMatLoad(p[i], tiles, area + i * UNIT_M * P_PITCH + step * (UNIT_K / 8), P_PITCH,
-                      gl_CooperativeMatrixLayoutRowMajor);
-        [[unroll]] for (i32 d = 0; d < WIDE_V; ++d) {
-          MATRIX_B(TYPE) v;
-          coopMatLoad(v, tiles, V_AT + (subgroup_k * KEYS + step * UNIT_K) * V_PITCH + d * (UNIT_N / 8), V_PITCH,
-                      gl_CooperativeMatrixLayoutRowMajor);
-          [[unroll]] for (i32 i = 0; i < TALL; ++i) o[i][d] = coopMatMulAdd(p[i], v, o[i][d]);
-        }
+      if (--tile < first) break;
+      {
+#define SLOT_AT SLOT_WORDS
+#define NEXT_AT 0
+#include "attention_coopmat_tile.body"
       }
     }
+#endif
   }
 
-  // Sums of a row over the columns of their matrix.
-  SUBGROUP_BARRIER;
+  // Sums of a row over the columns of their matrix, and its reference.
   [[unroll]] for (i32 i = 0; i < TALL; ++i) {
+    SUBGROUP_BARRIER;
     coopMatStore(sum[i], tiles, area, UNIT_PITCH, gl_CooperativeMatrixLayoutRowMajor);
     SUBGROUP_BARRIER;
-    [[dont_unroll]] for (i32 row = lane; row < UNIT_M; row += params_subgroup) {
+    EACH_ROW {
       f32 total = 0.0;
       [[unroll]] for (i32 c = 0; c < UNIT_N / 4; ++c) {
-        vec4 four = uintBitsToFloat(tiles[area + row * UNIT_PITCH + c]);
+        vec4 four = uintBitsToFloat(tiles[area + ROW * UNIT_PITCH + c]);
         total += four.x + four.y + (four.z + four.w);
       }
-      row_factor[stats + i * UNIT_M + row] = total;
+      row_sum[stats + i * UNIT_M + ROW] = total;
     }
     SUBGROUP_BARRIER;
+    coopMatStore(zeros[i], tiles, area, UNIT_PITCH, gl_CooperativeMatrixLayoutRowMajor);
+    SUBGROUP_BARRIER;
+    EACH_ROW row_zero[stats + i * UNIT_M + ROW] += uintBitsToFloat(tiles[area + ROW * UNIT_PITCH].x);
   }
 
   // Results pass to the epilogue through shared memory, some columns of a row of each subgroup's units at a time.
 #define SEGMENTS (params_staged * UNIT_N / 8)
-  [[unroll]] for (i32 i = 0; i < TALL; ++i)
-    [[unroll]] for (i32 d0 = 0; d0 < WIDE_V; d0 += params_staged) {
-      barrier();
-      [[unroll]] for (i32 d = 0; d < params_staged; ++d)
-        coopMatStore(o[i][d0 + d], tiles, subgroup * UNIT_M * O_PITCH + d * (UNIT_N / 4), O_PITCH,
-                     gl_CooperativeMatrixLayoutRowMajor);
-      barrier();
-      [[dont_unroll]] for (i32 n = thread; n < SUBGROUPS_Q * UNIT_M * SEGMENTS; n += WORKGROUP) {
-        i32 line = n / SEGMENTS, segment = n % SEGMENTS, of_q = line / UNIT_M;
-        i32 row = of_q * ROWS + i * UNIT_M + line % UNIT_M;
-        f32 most = row_max[row], total = 0.0, acc[8];
-        [[unroll]] for (i32 k = 1; k < SUBGROUPS_K; ++k) most = max(most, row_max[k * BLOCK_Q + row]);
-        [[unroll]] for (i32 c = 0; c < 8; ++c) acc[c] = 0.0;
-        f32 zero = most == -tcc_inf_f32() ? 0.0 : most * SCALE;
-        [[unroll]] for (i32 k = 0; k < SUBGROUPS_K; ++k) {
-          i32 at = ((of_q * SUBGROUPS_K + k) * UNIT_M + line % UNIT_M) * O_PITCH + segment * 2;
-          vec4 low = uintBitsToFloat(tiles[at]), high = uintBitsToFloat(tiles[at + 1]);
-          f32 factor = SUBGROUPS_K == 1 ? 1.0 : exp2(row_max[k * BLOCK_Q + row] * SCALE - zero);
-          total = fma(row_factor[k * BLOCK_Q + row], factor, total);
-          [[unroll]] for (i32 c = 0; c < 4; ++c) {
-            acc[c] = fma(low[c], factor, acc[c]);
-            acc[4 + c] = fma(high[c], factor, acc[4 + c]);
-          }
-        }
-        i32 of_row = d0 * (UNIT_N / 8) + segment;
-        if (EXISTS(row)) {
-#if params_parts > 1
-          i32 of_part = BATCH_OF(row) * params_parts + part;
-          if (of_row == 0) {
-            f32 values[2];
-            values[0] = most * (SCALE * 0.693147181);
-            values[1] = total;
-            store_part_sums(TCC_BUFFERS of_part, QUERY_OF(row), values);
-          }
-          store_part(TCC_BUFFERS of_part, QUERY_OF(row), of_row, acc);
-#else
-          // A row that sees no key has no weights. One with a NaN has a sum of NaN.
-#if params_sums
-          if (of_row == 0) {
-            bool is_infinite = most > 0.0 ? most == tcc_inf_f32() : total == 0.0;
-            f32 values[1];
-            values[0] = is_infinite ? most : fma(most * SCALE, 0.693147181, tcc_log_f32(total));
-            store_sum(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), values);
-          }
-#endif
-          f32 inverse = 1.0 / total;
-          [[unroll]] for (i32 c = 0; c < 8; ++c)
-            acc[c] = total > 0.0 ? acc[c] * inverse : (params_safe != 0 ? 0.0 : tcc_nan_f32());
-          epilogue(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), of_row, acc);
-#endif
+  // One loop: compilers that do not unroll it for the loop inside, as NVIDIA's does not with two, index results, which
+  // then lie in memory.
+#define STAGES_OUT (WIDE_V / params_staged)
+  [[unroll]] for (i32 n_out = 0; n_out < TALL * STAGES_OUT; ++n_out) {
+    const i32 i = n_out / STAGES_OUT, d0 = n_out % STAGES_OUT * params_staged;
+    barrier();
+    [[unroll]] for (i32 d = 0; d < params_staged; ++d)
+      coopMatStore(o[i][d0 + d], tiles, subgroup * UNIT_M * O_PITCH + d * (UNIT_N / 4), O_PITCH,
+                   gl_CooperativeMatrixLayoutRowMajor);
+    barrier();
+    [[dont_unroll]] for (i32 n = thread; n < SUBGROUPS_Q * UNIT_M * SEGMENTS; n += WORKGROUP) {
+      i32 line = n / SEGMENTS, segment = n % SEGMENTS, of_q = line / UNIT_M;
+      i32 row = of_q * ROWS + i * UNIT_M + line % UNIT_M;
+      f32 most = row_zero[row], total = 0.0, acc[8];
+      [[unroll]] for (i32 k = 1; k < SUBGROUPS_K; ++k) most = max(most, row_zero[k * BLOCK_Q + row]);
+      [[unroll]] for (i32 c = 0; c < 8; ++c) acc[c] = 0.0;
+      f32 zero = most == -tcc_inf_f32() ? 0.0 : most;
+      [[unroll]] for (i32 k = 0; k < SUBGROUPS_K; ++k) {
+        i32 at = ((of_q * SUBGROUPS_K + k) * UNIT_M + line % UNIT_M) * O_PITCH + segment * 2;
+        vec4 low = uintBitsToFloat(tiles[at]), high = uintBitsToFloat(tiles[at + 1]);
+        f32 factor = SUBGROUPS_K == 1 ? 1.0 : exp2(row_zero[k * BLOCK_Q + row] - zero);
+        total = fma(row_sum[k * BLOCK_Q + row], factor, total);
+        [[unroll]] for (i32 c = 0; c < 4; ++c) {
+          acc[c] = fma(low[c], factor, acc[c]);
+          acc[4 + c] = fma(high[c], factor, acc[4 + c]);
         }
       }
+      i32 of_row = d0 * (UNIT_N / 8) + segment;
+      if (EXISTS(row)) {
+#if params_parts > 1
+        i32 of_part = BATCH_OF(row) * params_parts + part;
+        if (of_row == 0) {
+          f32 values[2];
+          values[0] = most * 0.693147181;
+          values[1] = total;
+          store_part_sums(TCC_BUFFERS of_part, QUERY_OF(row), values);
+        }
+        store_part(TCC_BUFFERS of_part, QUERY_OF(row), of_row, acc);
+#else
+        // A row that sees no key has no weights. One with a NaN has a sum of NaN.
+#if params_sums
+        if (of_row == 0) {
+          bool is_infinite = most > 0.0 ? most == tcc_inf_f32() : total == 0.0;
+          f32 values[1];
+          values[0] = is_infinite ? most : fma(most, 0.693147181, tcc_log_f32(total));
+          store_sum(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), values);
+        }
+#endif
+        f32 inverse = 1.0 / total;
+        [[unroll]] for (i32 c = 0; c < 8; ++c)
+          acc[c] = total > 0.0 ? acc[c] * inverse : (params_safe != 0 ? 0.0 : tcc_nan_f32());
+        epilogue(TCC_BUFFERS BATCH_OF(row), QUERY_OF(row), of_row, acc);
+#endif
+      }
     }
+  }
 }
