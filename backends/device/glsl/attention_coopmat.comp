@@ -2,16 +2,17 @@
 // key)) * value, per batch, in one pass over the keys.
 //
 // A workgroup has BLOCK_Q rows. A subgroup has some of them and, of each tile of BLOCK_K keys, all or its share.
-// Scores and results stay in accumulators. Which elements of one a thread has is not known before the kernel runs: a
-// matrix of places, loaded from shared memory, says it. So scores become weights where they are; weights alone pass
-// through shared memory, as 16-bit elements, to be an operand of the second product. Weights are relative to a number
-// of each row that is at most GROWTH binary orders below its maximum so far. Results are rescaled when a maximum has
-// grown by more: rarely, but for the first tile. Where a tile is masked, or scores are not only scaled, scores pass
+// Scores and results stay in accumulators, and scores become weights where they are. Weights become operands of the
+// second product in registers where the device has conversions, else they pass through shared memory as 16-bit
+// elements. Weights are relative to a reference of each row, in a matrix whose elements have the rows of the scores';
+// no score is more than GROWTH binary orders above it. Results are rescaled when one is: rarely, but for the first
+// tile. Which elements of a matrix a thread has is not known before the kernel runs: where masks ask for it, a matrix
+// of places, loaded from shared memory, says it. Where masks load numbers, or scores are not only scaled, scores pass
 // through shared memory to the hooks and back.
 //
-// Tiles of keys and of values have one slot each. Keys come in registers while scores are computed, and values while
-// weights are multiplied. Keys are walked from the last to the first. Subgroups that share keys meet at the end;
-// workgroups that do store parts.
+// Tiles of keys and of values have one slot each, or two. With one, keys come in registers while scores are computed,
+// and values while weights are multiplied; with two, both come during a whole tile, and there is one barrier. Keys are
+// walked from the last to the first. Subgroups that share keys meet at the end; workgroups that do store parts.
 //
 // Defines: params_NAME, the members of an AttentionCoopmat, and params_sizes_NAME, those of its AttentionCoopmatSizes
 // (common/attention_coopmat_shape.h); X_BUFFER, IN_STEP; SIZE_NAME, of sizes that come at run time. Hooks (scheduler/templates/attention_hooks.h has their meaning), of an operand
@@ -210,11 +211,13 @@ shared i32 bounds[4];  // of the keys that the rows see
 
 // fetch_x(base, batch, row, chunk): 8 elements of a row. Rows past the end repeat the last one, elements past the
 // depth are zeros.
-#define TILES_FETCH(fetch, buffer, rows, depth, stride)                                           \
-  uvec4 fetch(i32 base, i32 batch, i32 row, i32 chunk) {                                          \
-    const i32 chunks = (depth) / CHUNK;                                                             \
-    uvec4 bits = Chunks(buffer).v[base + LEAST(row, (rows) - 1) * ((stride) / 8) + LEAST(chunk, chunks - 1)]; \
-    return chunk < chunks ? bits : uvec4(0);                                                      \
+#define KEY(row) (params_keys != 0 && params_keys % BLOCK_K == 0 ? (row) : LEAST(row, SIZE_KEYS - 1))
+#define TILES_FETCH(fetch, buffer, in_rows, depth, columns, stride)                                                \
+  uvec4 fetch(i32 base, i32 batch, i32 row, i32 chunk) {                                                           \
+    const i32 chunks = (depth) / CHUNK;                                                                            \
+    const bool is_whole = (depth) == (columns);                                                                    \
+    uvec4 bits = Chunks(buffer).v[base + (in_rows) * ((stride) / 8) + (is_whole ? chunk : LEAST(chunk, chunks - 1))]; \
+    return is_whole || chunk < chunks ? bits : uvec4(0);                                                           \
   }
 #define APART_FETCH(fetch, buffer, begin, depth)                                                              \
   uvec4 fetch(i32 base, i32 batch, i32 row, i32 chunk) {                                                      \
@@ -232,7 +235,7 @@ shared i32 bounds[4];  // of the keys that the rows see
 APART_FETCH(fetch_q, Q_BUFFER, row_q, params_depth)
 #define Q_BASE(batch) 0
 #elif params_q_load == Load_tiles
-TILES_FETCH(fetch_q, Q_BUFFER, SIZE_QUERIES, params_depth, params_q_stride)
+TILES_FETCH(fetch_q, Q_BUFFER, LEAST(row, SIZE_QUERIES - 1), params_depth, COLUMNS, params_q_stride)
 #define Q_BASE(batch) chunk_q(TCC_BUFFERS batch)
 #else
 COMPUTED_FETCH(fetch_q, load_q, params_q_vector)
@@ -242,7 +245,7 @@ COMPUTED_FETCH(fetch_q, load_q, params_q_vector)
 APART_FETCH(fetch_k, K_BUFFER, row_k, params_depth)
 #define K_BASE(batch) 0
 #elif params_k_load == Load_tiles
-TILES_FETCH(fetch_k, K_BUFFER, SIZE_KEYS, params_depth, params_k_stride)
+TILES_FETCH(fetch_k, K_BUFFER, KEY(row), params_depth, COLUMNS, params_k_stride)
 #define K_BASE(batch) chunk_k(TCC_BUFFERS batch)
 #else
 COMPUTED_FETCH(fetch_k, load_k, params_k_vector)
@@ -252,7 +255,7 @@ COMPUTED_FETCH(fetch_k, load_k, params_k_vector)
 APART_FETCH(fetch_v, V_BUFFER, row_v, params_depth_v)
 #define V_BASE(batch) 0
 #elif params_v_load == Load_tiles
-TILES_FETCH(fetch_v, V_BUFFER, SIZE_KEYS, params_depth_v, params_v_stride)
+TILES_FETCH(fetch_v, V_BUFFER, KEY(row), params_depth_v, COLUMNS_V, params_v_stride)
 #define V_BASE(batch) chunk_v(TCC_BUFFERS batch)
 #else
 COMPUTED_FETCH(fetch_v, load_v, params_v_vector)
@@ -279,7 +282,7 @@ COMPUTED_FETCH(fetch_v, load_v, params_v_vector)
 #endif
 
 #define SUMS MATRIX_SUMS(f32)
-#define ELEMENTS i32(places.length())
+#define ELEMENTS i32(zeros[0].length())
 #define ROW_OF(e) i32(floatBitsToUint(places[e]) >> 8 & 255u)
 #define COLUMN_OF(e) i32(floatBitsToUint(places[e]) & 255u)
 
@@ -339,23 +342,27 @@ TCC_ENTRY {
   end = min(first + share, end);
 #endif
 
-  // Elements of a matrix say their row and column in the bits of ordinary numbers.
-  for (i32 n = thread; n < UNIT_M * UNIT_N / 4; n += WORKGROUP) {
-    u32 row = u32(n / (UNIT_N / 4)), column = u32(n % (UNIT_N / 4) * 4);
-    tiles[n] = uvec4(0x3f800000u | row << 8 | column) + uvec4(0, 1, 2, 3);
+  // Elements of a matrix of places say their row and column in the bits of ordinary numbers.
+#define PUT_PLACES(at, first, threads)                                              \
+  for (i32 n = (first); n < UNIT_M * UNIT_N / 4; n += (threads)) {                  \
+    u32 row = u32(n / (UNIT_N / 4)), column = u32(n % (UNIT_N / 4) * 4);            \
+    tiles[(at) + n] = uvec4(0x3f800000u | row << 8 | column) + uvec4(0, 1, 2, 3);   \
   }
   for (i32 n = thread; n < BLOCK_Q * SUBGROUPS_K; n += WORKGROUP) {
     row_zero[n] = -tcc_inf_f32();
     row_sum[n] = 0.0;
   }
+#if !params_converts
+  PUT_PLACES(0, thread, WORKGROUP)
   barrier();
   SUMS places;
   coopMatLoad(places, tiles, 0, UNIT_N / 4, gl_CooperativeMatrixLayoutRowMajor);
   // Whether a thread has pairs of neighbours of a row, which are one word of weights.
-  bool has_pairs = ELEMENTS % 2 == 0;
-  [[unroll]] for (i32 e = 0; e + 1 < ELEMENTS; e += 2)
+  bool has_pairs = places.length() % 2 == 0;
+  [[unroll]] for (i32 e = 0; e + 1 < places.length(); e += 2)
     has_pairs = has_pairs && floatBitsToUint(places[e]) + 1u == floatBitsToUint(places[e + 1]) && COLUMN_OF(e) % 2 == 0;
   has_pairs = params_weights == 0 && subgroupAll(has_pairs);
+#endif
   barrier();
 
   for (i32 n = thread; n < BLOCK_Q * (COLUMNS / CHUNK); n += WORKGROUP) {
