@@ -151,7 +151,36 @@ Block ReductionRows::in_pieces(int64_t step,
   return block;
 }
 
+// A branch around each vector would have the next one's load wait for this one.
+Block ReductionRows::loads_first(const Block& columns) const {
+  const SymInt at = iteration_ * row_threads_ + lane_;
+  const Expr inside = ir::index_less(at, groups_);
+  Block arrays, loads, rest;
+  if (!group_.is_const()) loads.push_back(let_index(group_, at));
+  for (const Stmt& stmt : columns) {
+    if (stmt.kind != Stmt::Kind::load_vector || stmt.value) {
+      rest.push_back(stmt);
+      continue;
+    }
+    const Variable all = ir::new_variable("loaded", stmt.variable.dtype),
+                   own = ir::new_variable("x", stmt.variable.dtype);
+    arrays.push_back(array(all, iterations_.value() * width_));
+    loads.push_back(array(own, width_));
+    loads.push_back(stmt);
+    loads.back().variable = own;
+    loads.back().value = inside;
+    loads.push_back(loop(v_, {set_element(all, cache_index(), ir::element(own, v_))}, true));
+    rest.push_back(
+        loop(v_, {set_element(stmt.variable, v_, ir::element(all, cache_index()))}, true));
+  }
+  Block block = std::move(arrays);
+  if (!block.empty()) block.push_back(loop(iteration_, std::move(loads), true));
+  block.push_back(loop(iteration_, vector_of_row(iteration_, std::move(rest)), true));
+  return block;
+}
+
 Block ReductionRows::over_row(const Block& columns) const {
+  if (cached_ && !plan_.columns.is_const()) return loads_first(columns);
   if (cached_) return {loop(iteration_, vector_of_row(iteration_, columns), true)};
   if (together() == 1) return {loop(iteration_, vector_of_row(iteration_, columns))};
   return in_pieces(together(), [&](const SymInt& first, int64_t count) -> Block {

@@ -53,6 +53,9 @@ class ReductionRows {
   // A row in pieces of `step` vectors of each thread: `piece` gets the number of the first vector
   // and their count. All but the last piece are whole, for all threads.
   Block in_pieces(int64_t step, const std::function<Block(const SymInt&, int64_t)>& piece) const;
+  // The loop of a kept row of open length, whose vectors are all asked for before the first is
+  // used.
+  Block loads_first(const Block& columns) const;
   // A row's loop: `columns` is what a thread does with one vector of columns.
   Block over_row(const Block& columns) const;
 

@@ -130,6 +130,14 @@ TEST(SizedChoices, RowsOfMultiplesAreReadInVectors) {
   }
 }
 
+// All vectors of a thread are asked for at once: none stands in a branch with what it is used for.
+TEST(SizedChoices, KeptVectorsAreLoadedFirst) {
+  const exec::Executable open = open_program(rows_graph("softmax, in: [x], dim: -1"), 4096);
+  const exec::KernelBinary& kernel = kernel_at(open, 1000);
+  EXPECT_EQ(parsed(kernel.config)["vector"], 8);
+  EXPECT_NE(kernel.source.find(") w = ((const uint4*)b0)["), std::string::npos) << kernel.source;
+}
+
 // Vectors of elements read what all rows share in vectors, where rows are whole ones.
 TEST(SizedChoices, ElementsOfMultiplesHaveTheirOwnKernels) {
   const exec::Executable open = open_program(rows_graph("mul, in: [x, w]"), 4096);
