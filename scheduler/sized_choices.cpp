@@ -13,7 +13,7 @@ namespace tcc::sched {
 namespace {
 
 // A further kernel must save that much of a program's time, on average over all sizes.
-constexpr double kLeastGain = 0.003;
+constexpr double kLeastGain = 0.006;
 constexpr size_t kMostCells = 64;  // of a region
 constexpr size_t kMostCellsOfOne = 24;
 // Of several classes of several axes.

@@ -94,7 +94,7 @@ const Pinned kPinned[] = {
     {"attention_sm80", "cuda:sm_80", kLong16, kCausal, 224, "6a8937d1fbbf2951",
      "block_k=64 block_q=32 split_keys=1 stages=3 warps_k=4 warps_q=1"},
     {"attention_sm80", "cuda:sm_90a", kDecode16, kShared, 722, "e6249a53e2fd0005",
-     "block_k=64 block_q=16 cluster=8 split_keys=1 stages=3 warps_k=4 warps_q=1"},
+     "block_k=128 block_q=16 cluster=8 split_keys=1 stages=3 warps_k=4 warps_q=1"},
     {"attention_coopmat", "nvidia", kLong16, kAttention, 405, "a8c16b4e0a602ab4",
      "block_k=16 block_q=64 keeps_queries=1 split_keys=1 stages=2 subgroups_k=1 "
      "subgroups_q=2 unit_k=16 unit_m=16 unit_n=16"},
