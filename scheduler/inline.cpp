@@ -12,7 +12,7 @@ using ir::ReduceKind;
 
 SymInt indirect_index(const Expr& value, const SymInt& extent) {
   Expr index = ir::cast(value, DType::i64);
-  // Of numbers of elements it is known which are within the extent, from either end.
+  // Numbers of elements are known to be within the extent or not, from either end.
   const bool is_known = index->kind == ir::ExprNode::Kind::index && extent.is_const();
   const ir::Interval range = is_known ? index->index.range() : ir::Interval{INT64_MIN, INT64_MAX};
   const int64_t end = is_known ? extent.value() : 0;

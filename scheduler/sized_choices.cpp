@@ -16,7 +16,7 @@ namespace {
 constexpr double kLeastGain = 0.006;
 constexpr size_t kMostCells = 64;  // of a region
 constexpr size_t kMostCellsOfOne = 24;
-// Of several classes of several axes.
+// The most where several axes have several classes.
 constexpr size_t kMostCellsOfClasses = 32;
 // The largest number whose multiples are a class: elements of one access.
 constexpr int64_t kMostMultiple = 16;
@@ -401,7 +401,7 @@ std::vector<int64_t> SizedChoices::multiples(const Candidate& candidate,
                                              const std::string& symbol) const {
   const SizeCell& all = symbols_.at(symbol);
   SizeCell cell = all;
-  // Of long sizes: short ones take little more than a launch.
+  // Long sizes decide: short ones take little more than a launch.
   cell.usual = std::min(all.most, saturated(all.usual, kFar)) / kMostMultiple * kMostMultiple;
   if (cell.usual < std::max<int64_t>(all.least, 1)) return {1};
   std::vector<int64_t> found;

@@ -97,7 +97,7 @@ struct SizedRegion {
   std::vector<SizeAxis> axes = {};  // none: it has no open dims
   SizeClasses classes = {};
   std::vector<Option> options = {};
-  // Of the classes, and of the axes' cells; its choices are the options.
+  // Divides the classes and the axes' cells; its choices are the options.
   std::optional<SizeDivision> division = {};
 };
 
@@ -145,7 +145,7 @@ class SizedChoices {
 
   std::shared_ptr<const RegionAtSizes> at(const SizeBox& box) const;
   CandidatePtr match(const Region& region, const Template* by) const;
-  // Of several axes, all together have `most_cells` at most.
+  // Several axes together have `most_cells` at most.
   std::vector<SizeAxis> axes(const Region& region, size_t most_cells) const;
   SizeClasses classes(const Candidate& candidate, const std::vector<SizeAxis>& axes) const;
   std::vector<int64_t> multiples(const Candidate& candidate, const std::string& symbol) const;

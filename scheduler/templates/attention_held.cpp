@@ -138,7 +138,7 @@ Expr HeldLoads::read(const Expr& value, const Variable& held) const {
       const Expr word = ir::element(held, of.first);
       const Expr shift = ir::cast(ir::index_value(lane_ * 16), DType::u32);
       const Expr half = ir::call(Fn::shift_right, {word, shift});
-      // What a shift to the left drops needs no mask.
+      // A shift to the left drops the other half: no mask is needed.
       return element_of(
           e->stored == DType::bf16 ? half : ir::call(Fn::bitwise_and, {half, number(0xffff)}), *e);
     }

@@ -1,4 +1,4 @@
-// What the scores of neighbouring keys load, in words of 32 bits that a kernel loads ahead: long
+// Loads of the scores of neighbouring keys, as words of 32 bits that a kernel loads ahead: long
 // before it has the products that the scores are made of.
 #pragma once
 
@@ -35,7 +35,7 @@ class HeldLoads {
  private:
   // A load of one word for all lanes, one word for each, or halves of one word.
   enum class Form { shared, each, halves };
-  // What tells a load from those of other places.
+  // Which places load the same word: this tells a load from those of others.
   enum class Of { distance, key, pair };
   struct Held {
     Expr load;

@@ -63,8 +63,8 @@ struct AttentionTile {
 // Words of a pair that a source with tile.holds loads ahead.
 struct HeldWords {
   int64_t score = 0, inside = 0;  // of all keys, and of those that are seen
-  // Of these, at most, those that queries of a key do not share; and the first ones, which queries
-  // and keys 8 further on share.
+  // The most of these that queries of a key do not share; and the first ones, which queries and
+  // keys 8 further on share.
   int64_t apart = 0, distances = 0;
 };
 

@@ -75,7 +75,7 @@ Config ElementsPart::default_config(const Target& target) const {
   const ElementWork work = this->work();
   if (work.is_long() && !reduces_vectors(vector)) vector = 1;
   int64_t wanted = int64_t{target.compute_units} * target.busy_threads;
-  // What is left at the end of a line is done element by element: a small part of a long one.
+  // The end of a line is done element by element: a small part of a long one.
   const Lines lines(region_, outputs_[0]);
   const auto fits = [&] {
     return (lines.count.is(1) && elements.divisible_by(vector)) ||

@@ -204,8 +204,8 @@ exec::KernelBinary kernel_of_case(const std::string& name, int64_t depth, bool b
   return executable.kernels.front();
 }
 
-// What scores read is loaded before their products are there, as few words as may be: neighbours of
-// 16 bits are one, and a table of distances is read once for each.
+// Operands of scores are loaded before the products are there, as few words as may be: neighbours
+// of 16 bits are one, and a table of distances is read once for each.
 TEST(AttentionSm90, LoadsAheadWhatScoresRead) {
   const auto has = [](const std::string& name, const std::string& text) {
     return kernel_of_case(name, 128, false).source.find(text) != std::string::npos;

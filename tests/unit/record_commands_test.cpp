@@ -199,7 +199,8 @@ TEST_F(RecordCommands, WhySaysWhatIsNoSingleKernel) {
       "  v: {dtype: f32, shape: [2, 64, 64]}\nnodes:\n"
       "  - {out: a, op: scaled_dot_product_attention, in: [q, k, v]}\noutputs: [a]\n");
   const std::string text = run({"why", folder_ / "attention.yaml", "--target", "cuda:sm_90a"});
-  EXPECT_TRUE(contains(text, " is not one kernel: attention: attention of depths 300 and 64")) << text;
+  EXPECT_TRUE(contains(text, " is not one kernel: attention: attention of depths 300 and 64"))
+      << text;
 }
 
 TEST_F(RecordCommands, WhyKnowsKernelsOfOnesOwn) {

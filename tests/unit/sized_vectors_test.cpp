@@ -52,7 +52,7 @@ TEST(SizedVectors, MultiplesGiveWiderAccesses) {
   }
 }
 
-// What is left behind the last whole vector is done element by element.
+// Elements behind the last whole vector are done one by one.
 TEST(SizedVectors, DenseElementsNeedNoMultiple) {
   for (const char* target : {"cuda:sm_80", "cuda:sm_90a", "vulkan"})
     EXPECT_EQ(widest(kPointwise, target, {1 << 20, 1 << 24, 1}), 16) << target;

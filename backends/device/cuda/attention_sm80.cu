@@ -173,8 +173,8 @@ TCC_FN void weigh(f32 (&s)[ROWS][TILES_K][4], f32 (&o)[ROWS][TILES_V][4], Rows& 
 
 extern __shared__ __align__(128) unsigned char shared_memory[];
 
-// What the workgroups of a cluster send to the one that finishes eights of results: their eights, relative to their own
-// maximum, and the maxima and sums of their rows.
+// Workgroups of a cluster send the one that finishes eights of results their eights, relative to their own maximum, and
+// the maxima and sums of their rows.
 constexpr i32 SENT_ROWS = params.sent_rows, FINISHED = CLUSTER > 1 ? i32(shape::finished_by(params, 0)) : 1;
 struct Inbox {
   f32 eights[CLUSTER][FINISHED][8];
