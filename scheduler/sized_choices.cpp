@@ -587,7 +587,9 @@ std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const 
   std::map<size_t, Hull> hulls;
   std::vector<size_t> order;
   const SizeClasses& classes = region.classes;
-  const std::vector<SizeCell>& classed = region.axes[classes.axis].cells;
+  const SizeAxis& classed_axis = region.axes[classes.axis];
+  const std::vector<SizeCell>& classed = classed_axis.cells;
+  const size_t usual_class = class_of(classes, usual_of(classed_axis.number));
   for (GridBox& box : region.division->boxes()) {
     const SizeCell &low = classed[box.first[classes.axis + 1]],
                    &high = classed[box.last[classes.axis + 1]];
@@ -600,8 +602,6 @@ std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const 
       order.push_back(box.choice);
       hull.all = box;
     }
-    const size_t usual_class =
-        class_of(region.classes, usual_of(region.axes[region.classes.axis].number));
     bool has_usual = box.first[0] <= usual_class && usual_class <= box.last[0];
     for (size_t d = 0; d < region.axes.size(); ++d) {
       const SizeAxis& axis = region.axes[d];
@@ -629,8 +629,8 @@ std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const 
                        hull.is_usual   ? usual_of(axis.number)
                        : first == last ? low.usual
                                        : middle(low.usual, high.usual)});
-      if (d != region.classes.axis) continue;
-      const auto of_class = multiples_in(sizes.back(), region.classes.multiples[hull.all.last[0]]);
+      if (d != classes.axis) continue;
+      const auto of_class = multiples_in(sizes.back(), classes.multiples[hull.all.last[0]]);
       if (of_class) sizes.back() = *of_class;
     }
     SizedChoice choice = in_hull(region, sizes, region.options[option]);
@@ -646,8 +646,7 @@ std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const 
         if (first > 0 || last + 1 < axis.cells.size())
           condition.push_back({axis.number, axis.cells[first].least, axis.cells[last].most});
       }
-      add_classes(condition, region.axes[region.classes.axis].number, region.classes, box.first[0],
-                  box.last[0]);
+      add_classes(condition, classed_axis.number, classes, box.first[0], box.last[0]);
     }
     choices.push_back(std::move(choice));
   }

@@ -15,6 +15,18 @@
 namespace tcc::sched {
 namespace {
 
+// Sets the elements of an array, which are computed together.
+Block set_elements(const ir::Variable& array, std::span<const Expr> values) {
+  std::vector<Sink> sinks;
+  for (const Expr& value : values) {
+    Sink& sink = sinks.emplace_back();
+    sink.array = array;
+    sink.offset = std::ssize(sinks) - 1;
+    sink.value = value;
+  }
+  return vectorize(sinks, 0);
+}
+
 // The outputs of an element's cell, from arrays of the gates' parts and the states.
 struct CellArrays {
   ir::Variable projected, products, states;
@@ -201,16 +213,8 @@ Hook RecurrentHooks::hook_of_cell(const char* called, const char* result,
   const ir::Variable written = array(result, is_multiplied ? 1 : plan_.sizes.states, true);
   const std::vector<Expr> all =
       cell_values(region_, plan_, hook.parameters[0].axis, hook.parameters[1].axis, arrays);
-  std::vector<Sink> sinks;
-  for (const Expr& value :
-       is_multiplied ? std::span(all).subspan(states) : std::span(all).first(states)) {
-    Sink sink;
-    sink.array = written;
-    sink.offset = std::ssize(sinks);
-    sink.value = value;
-    sinks.push_back(sink);
-  }
-  hook.body = vectorize(sinks, 0);
+  hook.body = set_elements(
+      written, is_multiplied ? std::span(all).subspan(states) : std::span(all).first(states));
   return hook;
 }
 
@@ -389,15 +393,7 @@ Hook RecurrentHooks::hook_of_graph(const char* called, const ir::Graph& graph,
   }
   hook.parameters.push_back(
       Hook::array_parameter("out_values", DType::f32, std::ssize(values), true));
-  std::vector<Sink> sinks;
-  for (const Expr& value : values) {
-    Sink sink;
-    sink.array = hook.parameters.back().array;
-    sink.offset = std::ssize(sinks);
-    sink.value = value;
-    sinks.push_back(sink);
-  }
-  hook.body = vectorize(sinks, 0);
+  hook.body = set_elements(hook.parameters.back().array, values);
   return hook;
 }
 

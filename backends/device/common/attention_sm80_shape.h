@@ -100,17 +100,18 @@ constexpr Int exchanged_bytes(const AttentionSm80& a) {
 constexpr Int finished_by(const AttentionSm80& a, Int rank) {
   return ceil_div(a.sent_rows * columns_v(a) / 8 - rank, a.cluster);
 }
-// From each workgroup the eights, and maximum and sum of each row.
-constexpr Int inbox_bytes(const AttentionSm80& a) {
-  return a.cluster == 1 ? 0 : a.cluster * (finished_by(a, 0) * 32 + a.sent_rows * 8);
-}
-constexpr Int barrier_bytes(const AttentionSm80& a) { return a.cluster == 1 ? 0 : 16; }
-// Bytes that arrive at workgroup `rank`.
+// Bytes that arrive at workgroup `rank`: from each workgroup the eights, and maximum and sum of
+// each row.
 constexpr Int sent_bytes(const AttentionSm80& a, Int rank) {
   return a.cluster * (finished_by(a, rank) * 32 + a.sent_rows * 8);
 }
+// The inbox has room for the first workgroup's, which are the most. A barrier is behind it.
+constexpr Int inbox_begin(const AttentionSm80& a) {
+  return most(tiles_bytes(a), exchanged_bytes(a));
+}
+constexpr Int inbox_bytes(const AttentionSm80& a) { return sent_bytes(a, 0); }
 constexpr Int shared_bytes(const AttentionSm80& a) {
-  return most(tiles_bytes(a), exchanged_bytes(a)) + inbox_bytes(a) + barrier_bytes(a);
+  return inbox_begin(a) + (a.cluster == 1 ? 0 : inbox_bytes(a) + 16);
 }
 
 // ---- registers

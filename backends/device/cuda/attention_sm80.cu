@@ -218,7 +218,7 @@ TCC_ENTRY {
   const i32 thread = i32(TCC_THREAD), lane = thread % 32;
   const i32 warp = __shfl_sync(~0u, thread / 32, 0);
   const i32 warp_q = warp % WARPS_Q, warp_k = warp / WARPS_Q;
-  Inbox& inbox = *(Inbox*)(shared_memory + (shape::shared_bytes(params) - shape::inbox_bytes(params) - shape::barrier_bytes(params)));
+  Inbox& inbox = *(Inbox*)(shared_memory + shape::inbox_begin(params));
   u64* const sent = (u64*)(&inbox + 1);
   const i32 block = i32(TCC_BLOCK), part = block % SHARERS;
   if constexpr (CLUSTER > 1) {
