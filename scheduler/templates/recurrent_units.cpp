@@ -168,8 +168,10 @@ constexpr Rule<UnitsValues, UnitsCase> kValueRules[] = {
        return !v.matrix || (v.threads % 32 == 0 && dtype != DType::f32 &&
                             of.target.multiplies("mma", dtype, dtype, DType::f32));
      }},
-    {"a step on matrix units has one product",
-     [](const auto& v, const auto& of) { return !v.matrix || of.plan.products() == 1; }},
+    {"a step on matrix units has one product, whose weights are no quantized integers",
+     [](const auto& v, const auto& of) {
+       return !v.matrix || (of.plan.products() == 1 && !of.plan.is_quantized());
+     }},
     {"a workgroup has no more threads than the device allows",
      [](const auto& v, const auto& of) { return v.threads <= of.target.max_workgroup_size; }},
     {"fewer than twice the batch's rows, and than twice the hidden units",

@@ -282,6 +282,32 @@ TEST(OpenRecurrent, QuantizedLayersCompileForCuda) {
   }
 }
 
+// Matrix units do not take their integers.
+TEST(OpenRecurrent, QuantizedStepsOf16BitsCompileForCuda) {
+  if (const std::string why = backends::nvrtc_missing(); !why.empty()) GTEST_SKIP() << why;
+  const int64_t steps = 5, batch = 2, hidden = 4, gates = 4 * hidden;
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    ir::Graph graph;
+    std::vector<ir::Value*> values;
+    for (const ir::Type& type : std::vector<ir::Type>{{dtype, {steps, batch, gates}},
+                                                      {DType::i8, {1, gates, hidden}},
+                                                      {dtype, {1, gates}},
+                                                      {DType::i32, {batch}},
+                                                      {dtype, {1, batch, hidden}},
+                                                      {dtype, {1, batch, hidden}},
+                                                      {dtype, {1, 3 * hidden}},
+                                                      {dtype, {1}},
+                                                      {DType::i8, {1}}})
+      values.push_back(graph.add_input(str("x", values.size()), type));
+    graph.outputs = {ir::Builder(graph).ops("dynamic_quantized_lstm_steps", values,
+                                            {{"direction", "reverse"}})[0]};
+    graph.output_names = {"out"};
+    for (const char* arch : {"sm_80", "sm_90a"})
+      EXPECT_NO_THROW(backends::compile(graph, sched::target_by_name(str("cuda:", arch))))
+          << arch << " " << name(dtype);
+  }
+}
+
 // GPUs run these, too: recurrent_gpu_test.cpp.
 TEST(OpenRecurrent, CompilesForCuda) {
   if (const std::string why = backends::nvrtc_missing(); !why.empty()) GTEST_SKIP() << why;
