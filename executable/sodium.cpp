@@ -8,7 +8,7 @@
 namespace tcc::exec {
 namespace {
 
-// By their ABI: 23 is libsodium 1.0.11 to 1.0.18, 26 is 1.0.19 and later.
+// By their ABI: 23 is that of libsodium up to 1.0.18, 26 that of 1.0.19 and later.
 std::vector<const char*> sodium_libraries() {
   if (system::kIsWindows) return {"libsodium.dll", "libsodium-26.dll", "libsodium-23.dll"};
   return {"libsodium.so.23", "libsodium.so.26"};

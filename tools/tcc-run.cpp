@@ -525,7 +525,7 @@ int run_main(int argc, char** argv) {
       ->required();
   app.add_option("--public-key", options.public_key,
                  "run the package only if its author signed it by minisign (PACKAGE.minisig): the "
-                 "public key, RW..., or its file");
+                 "file of the public key, or the key itself, RW...");
   app.add_option("--device", options.device,
                  "auto, cuda:N, vulkan:N, null (computes nothing) or reference")
       ->capture_default_str();

@@ -178,7 +178,8 @@ TEST_F(SignedPackages, AreRefusedInOtherForms) {
 // Whatever a signature holds, it is refused in one line (refusal() looks).
 TEST_F(SignedPackages, HostileSignaturesAreRefused) {
   std::mt19937 random(1);
-  const std::string pieces = "untrusted comment: trusted comment: \n\r\t=AR+/\xff\x00 ";
+  std::string pieces = "untrusted comment: trusted comment: \n\r\t=AR+/\xff ";
+  pieces += '\0';
   for (int round = 0; round < 3000; ++round) {
     std::string changed = signature;
     for (unsigned i = 0; i <= random() % 4; ++i) {
@@ -292,7 +293,7 @@ TEST_F(SignedPackagePrograms, RunWhereTheSignatureIsRight) {
   const std::string on = device();
   for (const std::string& given : {line, std::string("k.pub")}) {
     const testing::Outcome ran =
-        run("tcc-run", "m.tccpkg --device " + on + " --public-key " + given);
+        run("tcc-run", str("m.tccpkg --device ", on, " --public-key ", given));
     EXPECT_EQ(ran.code, on == "null" ? 4 : 0) << ran.text;
     const std::string id = key.substr(key.find('\n') - 16, 16);
     EXPECT_TRUE(
