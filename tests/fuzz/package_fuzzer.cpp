@@ -29,12 +29,17 @@ void read_kernels(const exec::Executable& executable) {
     exec::lacking_feature(exec::spirv_facts(exec::spirv_words(kernel.code)), {}, executable.target);
 }
 
+// The dim that is the state's length, or nullptr.
+const exec::OpenDim* length_of(const exec::Executable& executable, const exec::StateInfo& state) {
+  return state.grows() ? &executable.dims[static_cast<size_t>(state.dim)] : nullptr;
+}
+
 // The least sizes; states that grow have their first lengths.
 exec::Dims least_dims(const exec::Executable& executable) {
   exec::Dims dims;
   for (const exec::OpenDim& dim : executable.dims) dims[dim.name] = dim.range.least;
   for (const exec::StateInfo& state : executable.states)
-    if (state.grows()) dims.erase(executable.dims[static_cast<size_t>(state.dim)].name);
+    if (const exec::OpenDim* dim = length_of(executable, state)) dims.erase(dim->name);
   return dims;
 }
 
@@ -51,14 +56,22 @@ void run(exec::Executable executable) {
     return runtime::StateMemory{device->allocate(bytes), 0};
   });
   for (int round = 0; round < 2; ++round) {  // a state may be longer in the second one
-    for (const int output : whole.outputs)
-      bounded(context.sizes().of(whole.buffers[static_cast<size_t>(output)].bytes));
+    // Buffers have room for the longest states.
+    exec::Sizes sizes = context.sizes();
+    for (const exec::StateInfo& state : whole.states)
+      if (const exec::OpenDim* dim = length_of(whole, state))
+        sizes.values[dim->symbol()] = dim->range.most / dim->range.multiple;
+    for (const auto* list : {&whole.inputs, &whole.outputs})
+      for (const int number : *list)
+        bounded(sizes.of(whole.buffers[static_cast<size_t>(number)].bytes));
     std::vector<Tensor> inputs;
     for (const int number : whole.inputs) {
       const exec::BufferInfo& input = whole.buffers[static_cast<size_t>(number)];
       bounded(context.sizes().of(input.bytes));
       inputs.emplace_back(input.dtype, context.sizes().of(input.shape));
     }
+    for (const int number : whole.outputs)
+      bounded(context.sizes().of(whole.buffers[static_cast<size_t>(number)].bytes));
     context.run(inputs);
   }
 }
