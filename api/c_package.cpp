@@ -7,13 +7,26 @@ using namespace tcc::c;  // NOLINT: what follows is the ABI
 
 struct tcc_package {
   explicit tcc_package(tcc::Package p)
-      : package(std::move(p)), name(package.name()), manifest(package.manifest()) {
+      : package(std::move(p)),
+        name(package.name()),
+        manifest(package.manifest()),
+        trusted_comment(package.trusted_comment()) {
     for (const std::string& target : package.targets()) targets.push_back(target);
   }
   const tcc::Package package;
-  const std::string name, manifest;
+  const std::string name, manifest, trusted_comment;
   std::vector<std::string> targets;
 };
+
+namespace {
+
+std::span<const std::byte> given_bytes(const void* bytes, size_t size) {
+  const auto* data = static_cast<const std::byte*>(bytes);
+  if (size > 0) given(data, "bytes");
+  return {data, size};
+}
+
+}  // namespace
 
 tcc_status tcc_package_load(const char* path, tcc_package** package) noexcept {
   return guard([&] {
@@ -22,13 +35,33 @@ tcc_status tcc_package_load(const char* path, tcc_package** package) noexcept {
   });
 }
 
+tcc_status tcc_package_load_signed(const char* path, const char* public_key,
+                                   tcc_package** package) noexcept {
+  return guard([&] {
+    given(package, "package");
+    const tcc::PackageLoadOptions options{.public_key = &given(public_key, "public_key")};
+    *package = new tcc_package(tcc::Package::load(&given(path, "path"), options));
+  });
+}
+
 tcc_status tcc_package_from_bytes(const void* bytes, size_t size, const char* folder,
                                   tcc_package** package) noexcept {
   return guard([&] {
     given(package, "package");
-    const auto* data = static_cast<const std::byte*>(bytes);
-    if (size > 0) given(data, "bytes");
-    *package = new tcc_package(tcc::Package::from_bytes({data, size}, folder ? folder : ""));
+    *package =
+        new tcc_package(tcc::Package::from_bytes(given_bytes(bytes, size), folder ? folder : ""));
+  });
+}
+
+tcc_status tcc_package_from_signed_bytes(const void* bytes, size_t size, const char* folder,
+                                         const char* public_key, const char* signature,
+                                         tcc_package** package) noexcept {
+  return guard([&] {
+    given(package, "package");
+    const tcc::PackageLoadOptions options{.public_key = &given(public_key, "public_key"),
+                                          .signature = &given(signature, "signature")};
+    *package = new tcc_package(
+        tcc::Package::from_bytes(given_bytes(bytes, size), folder ? folder : "", options));
   });
 }
 
@@ -36,6 +69,10 @@ void tcc_package_destroy(tcc_package* package) noexcept { delete package; }
 
 const char* tcc_package_name(const tcc_package* package) noexcept {
   return package ? package->name.c_str() : "";
+}
+
+const char* tcc_package_trusted_comment(const tcc_package* package) noexcept {
+  return package ? package->trusted_comment.c_str() : "";
 }
 
 const char* tcc_package_manifest(const tcc_package* package) noexcept {

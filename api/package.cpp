@@ -2,6 +2,7 @@
 
 #include "api/impl.h"
 #include "runtime/package.h"
+#include "support/error.h"
 
 namespace tcc {
 
@@ -9,18 +10,34 @@ struct Package::Impl {
   exec::Package package;
 };
 
-Package Package::load(const std::filesystem::path& path) {
-  return Package(std::make_shared<const Impl>(Impl{exec::Package::load(path)}));
+namespace {
+
+std::optional<exec::SignedBy> signed_by(const PackageLoadOptions& options) {
+  if (!options.public_key) {
+    if (options.signature) fail_input("a signature is given, and no public key to verify it with");
+    return std::nullopt;
+  }
+  exec::SignedBy by{exec::PublicKey(*options.public_key, "public_key"), {}};
+  if (options.signature) by.signature = {*options.signature, "<signature>"};
+  return by;
 }
 
-Package Package::from_bytes(std::span<const std::byte> bytes, const std::filesystem::path& folder) {
-  return Package(
-      std::make_shared<const Impl>(Impl{exec::Package(nullptr, bytes, "<package>", folder)}));
+}  // namespace
+
+Package Package::load(const std::filesystem::path& path, const PackageLoadOptions& options) {
+  return Package(std::make_shared<const Impl>(Impl{exec::Package::load(path, signed_by(options))}));
+}
+
+Package Package::from_bytes(std::span<const std::byte> bytes, const std::filesystem::path& folder,
+                            const PackageLoadOptions& options) {
+  return Package(std::make_shared<const Impl>(
+      Impl{exec::Package(nullptr, bytes, "<package>", folder, signed_by(options))}));
 }
 
 std::string Package::name() const { return impl_->package.name(); }
 std::string Package::manifest() const { return impl_->package.manifest(); }
 std::int64_t Package::weight_bytes() const { return impl_->package.weight_bytes(); }
+std::string Package::trusted_comment() const { return impl_->package.trusted_comment(); }
 
 std::vector<std::string> Package::targets() const {
   std::vector<std::string> targets;

@@ -223,6 +223,13 @@ class Checker {
         !states_.insert(state.buffer).second)
       fail_input("buffer ", state.buffer, " is no state, or one twice");
     within("a state's first value", state.initial, -1, last_of(e_.constants));
+    // A context makes such a state before it knows any size.
+    if (std::ranges::all_of(buffer.shape, &SymInt::is_const)) {
+      const auto dense = tensor_bytes(buffer.dtype, fixed(buffer.shape));
+      if (!dense || !buffer.bytes.is(*dense))
+        fail_input("state '", buffer.name, "' of ", buffer.bytes.to_string(),
+                   " bytes has another size than its type");
+    }
     if (state.initial >= 0 &&
         !buffer.bytes.is(e_.constants[static_cast<size_t>(state.initial)].bytes))
       fail_input("state '", buffer.name, "' has another size than its first value");

@@ -68,7 +68,7 @@ struct Package::Contents {
   std::span<const std::byte> bytes;
   std::string file;
   std::filesystem::path folder;
-  std::string name, manifest;
+  std::string name, manifest, trusted_comment;
   std::vector<Part> parts;
   std::vector<int64_t> part_offsets;
   std::vector<Weight> weights;
@@ -289,12 +289,18 @@ class ManifestReader {
 }  // namespace
 
 Package::Package(std::shared_ptr<const void> owner, std::span<const std::byte> bytes,
-                 const std::string& file, const std::filesystem::path& folder) {
+                 const std::string& file, const std::filesystem::path& folder,
+                 const std::optional<SignedBy>& signed_by) {
   auto contents = std::make_shared<Contents>();
   contents->owner = std::move(owner);
   contents->bytes = bytes;
   contents->file = file;
   contents->folder = folder;
+  if (signed_by) {
+    if (!signed_by->signature) contents->fail("no signature is given for it");
+    contents->trusted_comment =
+        verify_signature(bytes, file, *signed_by->signature, signed_by->key);
+  }
   auto end = static_cast<int64_t>(ManifestReader(*contents).read());
   // Sections follow each other; those before lie within the file, so that nothing overflows.
   const auto place = [&](int64_t size) {
@@ -308,18 +314,28 @@ Package::Package(std::shared_ptr<const void> owner, std::span<const std::byte> b
     if (weight.file < 0) weight.offset = place(weight.bytes);
   if (end != std::ssize(bytes))
     contents->fail("has ", std::ssize(bytes) - end, " bytes that its manifest does not list");
+  // The maps stay, so that the bytes that were verified are those that are used.
+  for (const auto& beside : contents->files) {
+    if (!signed_by) break;
+    const auto map = contents->open(*beside);
+    const std::filesystem::path path = folder / beside->name;
+    verify_signature(map->bytes(), path.string(), read_signature(path), signed_by->key);
+  }
   contents_ = std::move(contents);
 }
 
-Package Package::load(const std::filesystem::path& path) {
+Package Package::load(const std::filesystem::path& path, const std::optional<SignedBy>& signed_by) {
   const auto map = std::make_shared<const MappedFile>(path);
   const std::filesystem::path folder = path.parent_path();
-  return Package(map, map->bytes(), path.string(), folder.empty() ? "." : folder);
+  std::optional<SignedBy> with_text = signed_by;
+  if (with_text && !with_text->signature) with_text->signature = read_signature(path);
+  return Package(map, map->bytes(), path.string(), folder.empty() ? "." : folder, with_text);
 }
 
 const std::string& Package::file() const { return contents_->file; }
 const std::string& Package::name() const { return contents_->name; }
 const std::string& Package::manifest() const { return contents_->manifest; }
+const std::string& Package::trusted_comment() const { return contents_->trusted_comment; }
 std::span<const Package::Part> Package::parts() const { return contents_->parts; }
 
 int64_t Package::weight_bytes() const {

@@ -13,17 +13,23 @@
 //
 // Packages are hostile, as executable/serialize.h says of files. All readers throw
 // Error(bad_input), one line that begins with the package's name.
+//
+// Who is given a public key holds the package's signature against it before anything is read
+// (executable/minisign.h), and the signatures of the files beside the package before load returns:
+// checksums do not withstand somebody who makes up weights.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "executable/executable.h"
+#include "executable/minisign.h"
 #include "executable/serialize.h"
 
 namespace tcc::exec {
@@ -61,17 +67,21 @@ class Package {
   };
 
   // Maps the file.
-  static Package load(const std::filesystem::path& path);
+  static Package load(const std::filesystem::path& path,
+                      const std::optional<SignedBy>& signed_by = {});
   // `owner` keeps the bytes as long as a store of the package's executables lives. Weights in files
-  // are looked for in `folder`; "": there are none.
+  // are looked for in `folder`; "": there are none. `signed_by` has the signature's text.
   Package(std::shared_ptr<const void> owner, std::span<const std::byte> bytes,
-          const std::string& file, const std::filesystem::path& folder = {});
+          const std::string& file, const std::filesystem::path& folder = {},
+          const std::optional<SignedBy>& signed_by = {});
 
   const std::string& file() const;      // in messages
   const std::string& name() const;      // of the model
   const std::string& manifest() const;  // the text
   std::span<const Part> parts() const;
   int64_t weight_bytes() const;  // of all weights, wherever they are
+  // What the author signed beside the bytes; "" where no signature was asked for.
+  const std::string& trusted_comment() const;
   // Part `i`, whose constants are the package's.
   Executable executable(size_t i) const;
   // Holds everything against its checksum, and the bytes between sections against zero.

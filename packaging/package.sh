@@ -159,14 +159,15 @@ Section: devel
 Priority: optional
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
 Depends: $depends
-Recommends: libvulkan1, mesa-vulkan-drivers
+Recommends: libvulkan1, mesa-vulkan-drivers, libsodium23
 Suggests: g++, cmake, pkg-config
 Description: compiler of tensor graphs to GPU kernels
  tcc turns tensor graphs (YAML, ONNX) into fused kernels for CUDA and Vulkan,
  and tunes them. This package has the programs tcc-run, tcc-tune, tcc-compile
  and tcc-info, and the library libtcc-core with its headers.
  .
- CUDA needs NVIDIA's driver and libnvrtc 12 or 13, which are found at run time.
+ CUDA needs NVIDIA's driver and libnvrtc 12 or 13, which are found at run time,
+ as libsodium is, which verifies the signatures of model packages.
  It has nothing to do with the Tiny C Compiler (package tcc), and both may be
  installed.
 TEXT

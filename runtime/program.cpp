@@ -438,7 +438,9 @@ void Context::make_own_buffers(const exec::Sizes& sizes) {
 Context::Plan& Context::bound_plan() {
   Plan& plan = this->plan();
   if (plan.own) return plan;
-  make_own_buffers(grows_ ? largest(plan.sizes) : plan.sizes);
+  // What is the shorter, the longer a state is, needs most room now, and everything else at last.
+  if (grows_) make_own_buffers(largest(plan.sizes));
+  make_own_buffers(plan.sizes);
   const size_t count = program_->executable().inputs.size();
   std::vector<DeviceAddress> inputs, outputs;
   for (const auto& buffer : own_)

@@ -31,6 +31,7 @@ const std::map<std::string_view, Shown>& shown_options() {
       {"inputs", {"Graph and inputs", "FILE.npz"}},
       {"state", {"Graph and inputs", "INPUT=OUTPUT"}},
       {"load-states", {"Graph and inputs", "FILE.safetensors"}},
+      {"public-key", {"Graph and inputs", "FILE"}},
       {"seed", {"Graph and inputs", "N"}},
       {"kernel", {"Graph and inputs", "FILE"}},
       {"graph", {"Graph and inputs", "FILE"}},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 
 #include "executable/open_dims.h"
@@ -9,6 +10,7 @@
 #include "runtime/package.h"
 #include "runtime/program.h"
 #include "support/error.h"
+#include "support/file.h"
 #include "support/json_writer.h"
 #include "support/plural.h"
 #include "tools/bench_report.h"
@@ -21,10 +23,36 @@
 namespace tcc::tools {
 namespace {
 
+// Reads --public-key: a key, or the file that has it.
+exec::PublicKey public_key(const std::string& given) {
+  if (exec::PublicKey::looks_like(given)) return {given, "--public-key"};
+  std::error_code error;
+  if (given.empty() || !std::filesystem::exists(given, error))
+    fail_input("--public-key ", exec::one_line(given),
+               ": is neither a public key of minisign (RW..., 56 characters) nor a file");
+  std::string text;
+  try {
+    text = read_file(given, exec::kMostSignatureBytes);
+  } catch (const Error& failure) { fail_input("--public-key ", exec::one_line(failure.what())); }
+  return {text, str("--public-key ", given)};
+}
+
+// Opens the package, and says who signed it where it must be signed.
+exec::Package load_package(const RunPackageOptions& options) {
+  if (!options.public_key) return exec::Package::load(options.package);
+  const exec::SignedBy by{public_key(*options.public_key), {}};
+  exec::Package package = exec::Package::load(options.package, by);
+  std::string comment = package.trusted_comment();
+  std::ranges::replace(comment, '\t', ' ');
+  std::cerr << "tcc-run: note: " << options.package << " is signed by the key "
+            << exec::to_string(by.key.id()) << ": " << comment << "\n";
+  return package;
+}
+
 class RunPackage {
  public:
   explicit RunPackage(const RunPackageOptions& options)
-      : options_(options), package_(exec::Package::load(options.package)) {}
+      : options_(options), package_(load_package(options)) {}
 
   int run() {
     check_can_write("--outputs", options_.outputs);

@@ -1,6 +1,7 @@
 // tcc-run on a package: nothing is compiled.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,8 @@ namespace tcc::tools {
 
 struct RunPackageOptions {
   std::string package, device, outputs;
-  std::vector<std::string> at;  // sizes of open dims: "S=8"
+  std::optional<std::string> public_key;  // the key itself, or its file
+  std::vector<std::string> at;            // sizes of open dims: "S=8"
   InputOptions inputs;
   StateFiles states;
   uint64_t seed = 0;

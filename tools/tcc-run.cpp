@@ -48,7 +48,7 @@ namespace tcc::tools {
 namespace {
 
 struct RunProgramOptions {
-  std::string graph, device = "auto", outputs, emit;
+  std::string graph, device = "auto", outputs, emit, public_key;
   std::string check;  // check: "outputs", "ops", or ""
   std::vector<std::string> dims, at, tuning;
   InputOptions inputs;
@@ -491,8 +491,9 @@ class ProgramRun {
 
 // A package has neither a graph nor a compiler: options that are of no use to it are refused.
 int run_given_package(const CLI::App& app, const RunProgramOptions& options) {
-  constexpr std::array kUsed = {"at",   "device", "input",   "inputs",      "seed",       "runs",
-                                "json", "bench",  "outputs", "load-states", "save-states"};
+  constexpr std::array kUsed = {"at",      "device",      "input",       "inputs",
+                                "seed",    "runs",        "json",        "bench",
+                                "outputs", "load-states", "save-states", "public-key"};
   for (const CLI::Option* option : app.get_options()) {
     if (option->count() == 0 || option->get_lnames().empty()) continue;
     const std::string& name = option->get_lnames().front();
@@ -504,6 +505,7 @@ int run_given_package(const CLI::App& app, const RunProgramOptions& options) {
   package.package = options.graph;
   package.device = options.device;
   package.outputs = options.outputs;
+  if (app.count("--public-key") > 0) package.public_key = options.public_key;
   package.states = options.states;
   package.at = options.at;
   package.inputs = options.inputs;
@@ -521,6 +523,9 @@ int run_main(int argc, char** argv) {
   RunProgramOptions options;
   app.add_option("GRAPH", options.graph, "graph file (.yaml or .onnx), or a package (.tccpkg)")
       ->required();
+  app.add_option("--public-key", options.public_key,
+                 "run the package only if its author signed it by minisign (PACKAGE.minisig): the "
+                 "file of the public key, or the key itself, RW...");
   app.add_option("--device", options.device,
                  "auto, cuda:N, vulkan:N, null (computes nothing) or reference")
       ->capture_default_str();
@@ -572,11 +577,13 @@ int run_main(int argc, char** argv) {
        {"tcc-run mlp.yaml --dtype bf16 --tuning tuned --bench",
         "time its kernels in bf16, with the records that tcc-tune wrote"},
        {"tcc-run mlp.tccpkg --device cuda:0", "run a package that tcc-compile made"},
+       {"tcc-run mlp.tccpkg --public-key minisign.pub", "the same, if its author signed it"},
        {"tcc-run mlp.yaml --device vulkan:0 --emit out",
         "write the kernels' GLSL, and the graph as YAML"}});
   return run_program(app, argc, argv, [&] {
-    return is_for_package(options.graph) ? run_given_package(app, options)
-                                         : ProgramRun(options).run();
+    // Who asks for a signature means a package, whatever the file is: it is not looked at before.
+    const bool is_package = app.count("--public-key") > 0 || is_for_package(options.graph);
+    return is_package ? run_given_package(app, options) : ProgramRun(options).run();
   });
 }
 

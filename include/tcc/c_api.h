@@ -339,8 +339,20 @@ TCC_API tcc_status tcc_package_load(const char* path, tcc_package** package) TCC
  * it opened. Weights in files beside the package are looked for in `folder`; NULL: it has none. */
 TCC_API tcc_status tcc_package_from_bytes(const void* bytes, size_t size, const char* folder,
                                           tcc_package** package) TCC_NOEXCEPT;
+/* The same of packages that are signed by minisign: no byte is interpreted before the signature is
+ * verified with the author's public key, "RW..." or the text of minisign's .pub file. The signature
+ * is in the file PATH.minisig, or the text of such a file. Files of weights beside the package need
+ * signatures by the same key. TCC_BAD_INPUT also for a signature that is missing or wrong, for a
+ * key that is NULL, and without libsodium, which is loaded when it is needed. */
+TCC_API tcc_status tcc_package_load_signed(const char* path, const char* public_key,
+                                           tcc_package** package) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_package_from_signed_bytes(const void* bytes, size_t size, const char* folder,
+                                                 const char* public_key, const char* signature,
+                                                 tcc_package** package) TCC_NOEXCEPT;
 TCC_API void tcc_package_destroy(tcc_package* package) TCC_NOEXCEPT;
 TCC_API const char* tcc_package_name(const tcc_package* package) TCC_NOEXCEPT;
+/* Returns what the author signed beside the bytes; "" where no signature was verified. */
+TCC_API const char* tcc_package_trusted_comment(const tcc_package* package) TCC_NOEXCEPT;
 /* Returns the text at the file's beginning. */
 TCC_API const char* tcc_package_manifest(const tcc_package* package) TCC_NOEXCEPT;
 TCC_API size_t tcc_package_num_targets(const tcc_package* package) TCC_NOEXCEPT;

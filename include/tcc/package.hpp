@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,22 +25,38 @@
 #pragma GCC visibility push(default)
 namespace tcc {
 
+// Asks that a package be signed by minisign (docs/packages.md). Without a key nothing is verified.
+struct PackageLoadOptions {
+  // The author's public key: "RW...", or the text of minisign's .pub file. No byte of the package
+  // is interpreted before its signature is verified, and files of weights beside it need signatures
+  // by the same key. libsodium must be there, which is loaded when it is needed.
+  std::optional<std::string> public_key{};
+  // The signature's text; Package::load takes that of the file NAME.minisig by itself.
+  std::optional<std::string> signature{};
+};
+
 // A package is immutable, and copies share its contents. Weights stay in the file, which is mapped,
 // until a device gets them: it must not be changed meanwhile.
 class Package {
  public:
   // Opens a package. Throws Error(bad_input), one line that begins with the file's name, for a file
-  // that is missing, no package, damaged, or of a version that this tcc does not read.
-  static Package load(const std::filesystem::path& path);
+  // that is missing, no package, damaged, of a version that this tcc does not read, or not signed
+  // as `options` ask.
+  static Package load(const std::filesystem::path& path, const PackageLoadOptions& options = {});
   // The same of bytes in memory, which are not copied: they must live as long as the package and
   // what it opened. `folder` is where weights in files beside the package are; "": it has none.
   static Package from_bytes(std::span<const std::byte> bytes,
-                            const std::filesystem::path& folder = {});
+                            const std::filesystem::path& folder = {},
+                            const PackageLoadOptions& options = {});
 
   std::string name() const;                  // of the model
   std::string manifest() const;              // the text at the file's beginning
   std::vector<std::string> targets() const;  // of its parts: "cuda:sm_90a", "vulkan:nvidia:sg32"
   std::int64_t weight_bytes() const;         // of all weights
+  // What the author signed beside the bytes, by minisign's default
+  // "timestamp:N\tfile:NAME\thashed";
+  // "" where no key was given.
+  std::string trusted_comment() const;
 
   // Returns the target of the part that open() takes for the device.
   std::string target_for(std::string_view device) const;

@@ -1,4 +1,4 @@
-// Runs a package with libtcc-runtime alone, by its public header: run_package FILE DEVICE
+// Runs a package with libtcc-runtime alone, by its public header: run_package FILE DEVICE [KEY]
 // fills inputs with a pattern and prints the outputs' first elements, a line each; on stderr the
 // seconds from Package::load on an open device to the first result.
 #include <algorithm>
@@ -28,11 +28,13 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 int main(int count, char** arguments) try {
-  if (count != 3) return 2;
+  if (count != 3 && count != 4) return 2;
   const tcc::DeviceBuffer open(arguments[2], 1);  // keeps the device open
 
   const auto start = std::chrono::steady_clock::now();
-  const tcc::Package package = tcc::Package::load(arguments[1]);
+  tcc::PackageLoadOptions options;
+  if (count == 4) options.public_key = arguments[3];
+  const tcc::Package package = tcc::Package::load(arguments[1], options);
   const tcc::CompiledGraph compiled = package.open(arguments[2]);
   const double opened = seconds_since(start);
   std::vector<tcc::HostTensor> inputs;

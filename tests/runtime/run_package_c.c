@@ -1,4 +1,4 @@
-/* The same as run_package.cpp by the C ABI: run_package_c FILE DEVICE. */
+/* The same as run_package.cpp by the C ABI: run_package_c FILE DEVICE [KEY]. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,10 @@ int main(int count, char** arguments) {
   void* outputs[most];
   size_t num_inputs, num_outputs, i, k;
   tcc_status status;
-  if (count != 3) return 2;
-  if ((status = tcc_package_load(arguments[1], &package))) return fail(status);
+  if (count != 3 && count != 4) return 2;
+  status = count == 4 ? tcc_package_load_signed(arguments[1], arguments[3], &package)
+                      : tcc_package_load(arguments[1], &package);
+  if (status) return fail(status);
   if ((status = tcc_package_open(package, arguments[2], &compiled))) return fail(status);
   tcc_package_destroy(package); /* what it opened goes on */
   if ((status = tcc_context_create(compiled, &context))) return fail(status);

@@ -275,6 +275,14 @@ TEST(Executables, StatesThatGrowAreChecked) {
       {[](auto& e) { e.states[0].dim = -1; }, "the dim that is a state's length is -1"},
       {[](auto& e) { e.states[0].added = SymInt::symbol("q"); }, "no symbol 'q'"},
       {[](auto& e) { e.buffers[5].shape = {SymInt::symbol("p")}; }, "grows and has an open size"},
+      // States of fixed sizes are made before the sizes of open dims are known.
+      {[](auto& e) { e.buffers[5].bytes = 16; },
+       "state 's' of 16 bytes has another size than its type"},
+      {[](auto& e) { e.buffers[5].bytes = SymInt::symbol("p") * 4; },
+       "bytes has another size than its type"},
+      {[](auto& e) { e.buffers[5].shape = {-8}; }, "bytes has another size than its type"},
+      {[](auto& e) { e.buffers[5].shape = {int64_t{1} << 62}; },
+       "bytes has another size than its type"},
       {[](auto& e) {
          e.buffers.push_back(e.buffers[5]);
          e.buffers.back().name = "more";

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "executable/sodium.h"
 #include "support/content_hash.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -275,6 +276,33 @@ TEST(Packages, MayHaveWeightsInAFileBesideThem) {
   EXPECT_ERROR_KIND(read(changed(" | 0 | 5", " | 1 | 5")), ErrorKind::bad_input,
                     "is of file 1, which is not above");
   fs::remove_all(folder);
+}
+
+// This runs on systems without libsodium, too: nothing is taken there either. signed_packages_test
+// has the rest.
+TEST(Packages, WhoseSignatureIsAskedForAreVerifiedFirst) {
+  const PublicKey key("RWQdT3apxJeTNdpPiC0P1HfCMmL6I5Div++2Fv1M7WzCcQEtxd9grenc", "key");
+  EXPECT_EQ(to_string(key.id()), "359397C4A9764F1D");
+  const SignatureText of_another{
+      "untrusted comment: x\n"
+      "RUQdT3apxJeTNUKSI8KjKnO/e/DWcTSakrfVGhpIA0vUG4P/3kwDgkcjRr/V9fsKAcrpg85hPdZYxkJqyUc7r+CYbbon"
+      "WY/51gI=\n"
+      "trusted comment: timestamp:1795822205\tfile:affine-1.tccpkg\thashed\n"
+      "tVLQv+6ATzG+ain7OlnY6D5Kx2JYlQKHdHP5c9BHcnm00S9Pr4LiRuETyxaoYBJ/"
+      "hLKSQJlm7nK69mX8y+zHCA==\n",
+      "sig"};
+  for (const Bytes& bytes : {written(contents()), bytes_of("tcc: 1\n"), Bytes()}) {
+    const auto open = [&](const std::optional<SignatureText>& signature) {
+      return Package(nullptr, bytes, "file", {}, SignedBy{key, signature});
+    };
+    EXPECT_ERROR_KIND(open(std::nullopt), ErrorKind::bad_input, "file: no signature is given");
+    EXPECT_ERROR_KIND(open(SignatureText{"", "sig"}), ErrorKind::bad_input,
+                      "sig: is no signature of minisign: it has 0 lines");
+    std::string reason;
+    EXPECT_ERROR_KIND(open(of_another), ErrorKind::bad_input,
+                      find_sodium(reason) ? "file: is not what sig signs"
+                                          : "file: its signature cannot be verified: ");
+  }
 }
 
 TEST(Packages, AreKnownByTheirBeginning) {

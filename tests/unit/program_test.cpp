@@ -54,6 +54,25 @@ TEST(Programs, MutableWeightsAreNotShared) {
   EXPECT_EQ(one.constant(1), other.constant(1));
 }
 
+// An input may be the shorter, the longer a state is.
+TEST(Programs, OwnBuffersHaveRoomForEachLengthOfAState) {
+  Executable executable = exec::sample();
+  const exec::SymInt p = exec::SymInt::symbol("p");
+  executable.dims = {{"p", {0, 6, 1}}};
+  executable.states = {{5, -1, 0, 0, 2}};
+  executable.buffers[0].shape = executable.buffers[1].shape = {p * -1 + 9};
+  executable.buffers[0].bytes = executable.buffers[1].bytes = p * -4 + 36;
+  executable.steps = {exec::Copy{{1}, {0}, executable.buffers[0].bytes}};
+  Context context(std::make_shared<const Program>(open_device("null"), executable));
+  for (const int64_t elements : {9, 7, 5, 3}) {
+    Tensor input(DType::f32, {elements});
+    input.set(elements - 1, 3);
+    const std::vector<Tensor> outputs = context.run(std::vector<Tensor>{input});
+    ASSERT_EQ(outputs.at(0).shape(), std::vector<int64_t>{elements});
+    EXPECT_EQ(outputs[0].get(elements - 1), 3);
+  }
+}
+
 // Memory that a changed file asks for, as far as it is written at once.
 int64_t own_bytes(const Executable& executable) {
   int64_t bytes = executable.arena_bytes.value();
