@@ -444,10 +444,10 @@ class RangeChecker {
       if (std::ranges::any_of(
               map.dims, [&](const SymInt& dim) { return !dim.is_const() && sizes_.of(dim) == 0; }))
         continue;
-      const TensorMap numbers = sizes_.of(map);
-      const int64_t viewed = check_numbers(numbers);
+      sizes_.put(map, numbers_);
+      const int64_t viewed = check_numbers(numbers_);
       Address at = std::get<Address>(launch.arguments[static_cast<size_t>(map.argument)]);
-      at.offset = sizes_.of(at.offset) + numbers.offset.value() * size_bytes(map.dtype);
+      at.offset = sizes_.of(at.offset) + numbers_.offset.value() * size_bytes(map.dtype);
       require("a tensor map", at, viewed);
     }
   }
@@ -501,6 +501,7 @@ class RangeChecker {
   const Sizes& sizes_;
   std::vector<int64_t> bytes_;  // by buffer
   std::vector<Place> places_;
+  mutable TensorMap numbers_;  // of the map at hand
 };
 
 }  // namespace

@@ -165,6 +165,10 @@ struct Variant {
   Executable executable;
 };
 
+// Makes equal expressions of sizes one object, variants apart: Sizes with `known` values evaluate
+// each once.
+void share_expressions(Executable& executable);
+
 // Calls use(executable), then the same with the executables of its variants.
 template <class E, class Use>
 void each_executable(E& executable, const Use& use) {

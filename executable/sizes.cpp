@@ -6,12 +6,28 @@
 
 namespace tcc::exec {
 
+// Expressions may share terms and differ in the constant.
+std::optional<int64_t> ExpressionValues::find(const SymInt& expression) const {
+  const auto found = known_.find(expression.terms().data());
+  if (found == known_.end() || found->second.expression.constant() != expression.constant())
+    return std::nullopt;
+  return found->second.value;
+}
+
+void ExpressionValues::add(const SymInt& expression, int64_t value) {
+  known_.try_emplace(expression.terms().data(), Known{expression, value});
+}
+
 int64_t Sizes::of(const SymInt& expression) const {
   if (expression.is_const()) return expression.value();
-  return expression.evaluate([&](const ir::Atom& atom) -> std::optional<int64_t> {
+  if (known)
+    if (const std::optional<int64_t> value = known->find(expression)) return *value;
+  const int64_t value = expression.evaluate([&](const ir::Atom& atom) -> std::optional<int64_t> {
     const auto found = values.find(atom.name);
     return found == values.end() ? std::nullopt : std::optional(found->second);
   });
+  if (known) known->add(expression, value);
+  return value;
 }
 
 std::vector<int64_t> Sizes::of(std::span<const SymInt> expressions) const {
@@ -32,11 +48,16 @@ std::array<uint32_t, 3> Sizes::of(const Grid& grid) const {
 }
 
 TensorMap Sizes::of(const TensorMap& map) const {
-  TensorMap numbers = map;
+  TensorMap numbers;
+  put(map, numbers);
+  return numbers;
+}
+
+void Sizes::put(const TensorMap& map, TensorMap& numbers) const {
+  numbers = map;
   numbers.offset = of(map.offset);
   for (SymInt& dim : numbers.dims) dim = of(dim);
   for (SymInt& stride : numbers.strides) stride = of(stride);
-  return numbers;
 }
 
 std::vector<int64_t> fixed(std::span<const SymInt> expressions) {

@@ -5,8 +5,11 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,8 +33,26 @@ struct Amount {
   double usual() const { return factor * static_cast<double>(count.usual()); }
 };
 
+// The numbers of expressions at some sizes, by their terms: executables have a few expressions,
+// each many times (share_expressions()).
+class ExpressionValues {
+ public:
+  std::optional<int64_t> find(const SymInt& expression) const;
+  void add(const SymInt& expression, int64_t value);
+
+ private:
+  struct Known {
+    SymInt expression;  // keeps its terms: no address comes twice
+    int64_t value;
+  };
+  std::unordered_map<const SymInt::Term*, Known> known_;
+};
+
 struct Sizes {
   std::map<std::string, int64_t, std::less<>> values = {};
+  // Where there is one, expressions are evaluated once. `values` must stay as they are then, and
+  // one thread at a time may ask.
+  std::shared_ptr<ExpressionValues> known = nullptr;
 
   // Throws Error(bad_input) for a symbol without a value and where the number overflows.
   int64_t of(const SymInt& expression) const;
@@ -42,6 +63,8 @@ struct Sizes {
   // Throws Error(bad_input) for a dim below 0 or beyond 32 bits, too.
   std::array<uint32_t, 3> of(const Grid& grid) const;
   TensorMap of(const TensorMap& map) const;
+  // Does the same in `numbers`, whose memory is used again.
+  void put(const TensorMap& map, TensorMap& numbers) const;
 };
 
 // The numbers of expressions without symbols; TCC_CHECKs that they are.

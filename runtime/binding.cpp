@@ -31,7 +31,7 @@ Binding::Binding(const Program& program, const OwnMemory& memory)
 
 std::vector<Binding::Value> Binding::values_of(const std::vector<int>& buffers) const {
   const exec::Executable& executable = program_.executable();
-  const std::vector<int> alignments = exec::assumed_alignments(executable);
+  const std::vector<int>& alignments = program_.own_alignments();
   std::vector<Value> values;
   for (const int number : buffers) {
     Value& value = values.emplace_back();

@@ -41,17 +41,20 @@ struct BoundLaunch {
   std::vector<uint64_t> arguments;
   std::array<uint32_t, 3> grid = {1, 1, 1};  // workgroups; one without any launches nothing
   std::vector<exec::TensorMap> maps = {};    // of numbers (cuda)
+  friend bool operator==(const BoundLaunch&, const BoundLaunch&) = default;
 };
 // Copies within the device's memory. Addresses need no alignment; the ranges do not overlap.
 struct BoundCopy {
   DeviceAddress to = 0, from = 0;
   int64_t bytes = 0;
+  friend bool operator==(const BoundCopy&, const BoundCopy&) = default;
 };
 // Fills whole words: address and bytes are multiples of 4.
 struct BoundFill {
   DeviceAddress to = 0;
   int64_t bytes = 0;
   uint8_t value = 0;
+  friend bool operator==(const BoundFill&, const BoundFill&) = default;
 };
 using BoundStep = std::variant<BoundLaunch, BoundCopy, BoundFill>;
 

@@ -75,6 +75,7 @@ Program::Program(std::shared_ptr<Device> device, exec::Executable executable, co
   check_kind(*device_, executable_);
   check_functions(functions_, executable_, *device_);
   check_memory(*device_, executable_);
+  exec::share_expressions(executable_);
   const size_t total = executable_.kernels.size() + executable_.constants.size();
   size_t done = 0;
   const auto tell = [&] {
@@ -92,7 +93,7 @@ Program::Program(std::shared_ptr<Device> device, exec::Executable executable, co
     constant_bytes_ += executable_.constants[i].bytes;
   }
   tell();
-  alignments_ = exec::assumed_alignments(executable_);
+  own_alignments_ = alignments_ = exec::assumed_alignments(executable_);
   for (exec::Variant& variant : std::exchange(executable_.variants, {}))
     add_variant(std::move(variant), watch);
 }
@@ -217,7 +218,7 @@ void Context::check_not_lengths(const exec::Dims& dims) const {
 
 // The sizes when states have grown as far as they can.
 exec::Sizes Context::largest(const exec::Sizes& sizes) const {
-  exec::Sizes result = sizes;
+  exec::Sizes result = {sizes.values};
   const exec::Executable& executable = program_->executable();
   for (const exec::StateInfo& info : executable.states)
     if (info.grows()) {
@@ -275,10 +276,14 @@ std::unique_ptr<Context::Plan> Context::make_plan(std::span<const int64_t> dims)
   auto plan = std::make_unique<Plan>();
   plan->dims.assign(dims.begin(), dims.end());
   plan->sizes = exec::sizes_of(program_->executable(), dims);
+  plan->sizes.known = std::make_shared<exec::ExpressionValues>();
   plan->program = &program_->at(dims);
   const exec::Executable& executable = plan->program->executable();
   plan->memory.sizes =
       exec::sizes_of(executable, open_in(executable, program_->executable(), dims));
+  plan->memory.sizes.known = plan->program == program_.get()
+                                 ? plan->sizes.known
+                                 : std::make_shared<exec::ExpressionValues>();
   const exec::Sizes& sizes = plan->memory.sizes;
   if (!executable.dims.empty()) {
     exec::check(executable, sizes);

@@ -48,6 +48,8 @@ class Program {
   // By buffer, what its address must be a multiple of in the program and its variants; for buffers
   // that are inputs, outputs or states.
   const std::vector<int>& alignments() const { return alignments_; }
+  // The same in this program alone.
+  const std::vector<int>& own_alignments() const { return own_alignments_; }
   const HostFunction& function(std::string_view name) const {
     return functions_.find(name)->second;
   }
@@ -62,7 +64,7 @@ class Program {
   std::vector<std::shared_ptr<Buffer>> constants_;
   int64_t constant_bytes_ = 0;
   std::vector<Variant> variants_;
-  std::vector<int> alignments_;
+  std::vector<int> own_alignments_, alignments_;
 };
 
 // The memory of a state: a context's own, or a part of a buffer that others use, too.

@@ -52,7 +52,9 @@ class CudaDevice final : public Device {
     return std::make_unique<CudaStream>(context_, static_cast<CUstream>(handle));
   }
   std::unique_ptr<Recording> record(std::span<const BoundStep> steps) override {
-    return std::make_unique<CudaRecording>(context_, steps);
+    auto recording = std::make_unique<CudaRecording>(context_, CheckedSteps(steps, *context_));
+    if (!steps.empty()) recording->capture();
+    return recording;
   }
 
  private:

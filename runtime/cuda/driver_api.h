@@ -21,6 +21,7 @@ using CUstream = struct CUstream_st*;
 using CUevent = struct CUevent_st*;
 using CUgraph = struct CUgraph_st*;
 using CUgraphExec = struct CUgraphExec_st*;
+using CUgraphNode = struct CUgraphNode_st*;
 
 // tcc distinguishes these results; drivers return others, too.
 enum CUresult : int {
@@ -79,6 +80,7 @@ enum CUjit_option : int {
 enum CUpointer_attribute : int { CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9 };
 
 enum CUstreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_NONE = 0 };
+struct CUgraphEdgeData;
 enum CUstreamCaptureMode : int {
   CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
   CU_STREAM_CAPTURE_MODE_RELAXED = 2,
@@ -123,6 +125,31 @@ struct CUlaunchConfig {
   CUstream hStream;
   CUlaunchAttribute* attrs;
   unsigned numAttrs;
+};
+
+struct CUDA_KERNEL_NODE_PARAMS {
+  CUfunction func;
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+};
+enum CUmemorytype : int { CU_MEMORYTYPE_UNIFIED = 4 };
+struct CUDA_MEMCPY3D {
+  size_t srcXInBytes, srcY, srcZ, srcLOD;
+  CUmemorytype srcMemoryType;
+  const void* srcHost;
+  CUdeviceptr srcDevice;
+  void *srcArray, *reserved0;
+  size_t srcPitch, srcHeight;
+  size_t dstXInBytes, dstY, dstZ, dstLOD;
+  CUmemorytype dstMemoryType;
+  void* dstHost;
+  CUdeviceptr dstDevice;
+  void *dstArray, *reserved1;
+  size_t dstPitch, dstHeight;
+  size_t WidthInBytes, Height, Depth;
 };
 
 using CUexternalMemory = struct CUextMemory_st*;
@@ -210,6 +237,10 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
   F(cuGraphUpload, (CUgraphExec executable, CUstream stream))                                     \
   F(cuGraphLaunch, (CUgraphExec executable, CUstream stream))                                     \
   F(cuGraphExecDestroy, (CUgraphExec executable))                                                 \
+  F(cuGraphExecKernelNodeSetParams,                                                               \
+    (CUgraphExec executable, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters))        \
+  F(cuGraphExecMemcpyNodeSetParams, (CUgraphExec executable, CUgraphNode node,                    \
+                                     const CUDA_MEMCPY3D* parameters, CUcontext context))         \
   F(cuGraphDestroy, (CUgraph graph))                                                              \
   F(cuEventCreate, (CUevent * event, unsigned flags))                                             \
   F(cuEventDestroy_v2, (CUevent event))                                                           \
@@ -230,6 +261,9 @@ inline constexpr unsigned CU_EVENT_RECORD_EXTERNAL = 1;
   F(cuOccupancyMaxActiveClusters,                                                              \
     (int* clusters, CUfunction function, const CUlaunchConfig* config))                        \
   F(cuFuncGetParamInfo, (CUfunction function, size_t number, size_t * offset, size_t * bytes)) \
+  F(cuStreamGetCaptureInfo_v3,                                                                 \
+    (CUstream stream, CUstreamCaptureStatus * status, uint64_t * id, CUgraph * graph,          \
+     const CUgraphNode** last, const CUgraphEdgeData** edges, size_t* count))                  \
   F(cuTensorMapEncodeTiled,                                                                    \
     (CUtensorMap * map, CUtensorMapDataType type, unsigned rank, void* address,                \
      const uint64_t* dims, const uint64_t* strides, const uint32_t* box,                       \

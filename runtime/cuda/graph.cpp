@@ -28,19 +28,38 @@ Graph::Graph(std::shared_ptr<const Context> context, const std::function<void(CU
   const ContextScope scope(*context_);
   const CaptureTolerantScope tolerant(*context_);
   const OwnedStream stream(context_);
-  const CUgraph graph = capture(*context_, stream.get(), enqueue);
-  const CUresult instantiated = context_->api().cuGraphInstantiateWithFlags(&executable_, graph, 0);
-  context_->api().cuGraphDestroy(graph);
-  context_->check(instantiated, "cuGraphInstantiateWithFlags");
-  const CUresult uploaded = context_->api().cuGraphUpload(executable_, stream.get());
-  if (uploaded != CUDA_SUCCESS) context_->api().cuGraphExecDestroy(executable_);
-  context_->check(uploaded, "cuGraphUpload");
+  const DriverApi& api = context_->api();
+  graph_ = capture(*context_, stream.get(), enqueue);
+  if (const CUresult result = api.cuGraphInstantiateWithFlags(&executable_, graph_, 0);
+      result != CUDA_SUCCESS) {
+    api.cuGraphDestroy(graph_);
+    context_->check(result, "cuGraphInstantiateWithFlags");
+  }
+  if (const CUresult result = api.cuGraphUpload(executable_, stream.get());
+      result != CUDA_SUCCESS) {
+    api.cuGraphExecDestroy(executable_);
+    api.cuGraphDestroy(graph_);
+    context_->check(result, "cuGraphUpload");
+  }
 }
 
 Graph::~Graph() {
   const ContextScope scope(*context_, std::nothrow);
   const CaptureTolerantScope tolerant(*context_);
   context_->api().cuGraphExecDestroy(executable_);
+  context_->api().cuGraphDestroy(graph_);
+}
+
+CUgraphNode last_captured(const Context& context, CUstream stream) {
+  const auto& info = context.api().cuStreamGetCaptureInfo_v3;
+  if (!info) return nullptr;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUgraphNode* last = nullptr;
+  const CUgraphEdgeData* edges = nullptr;
+  size_t count = 0;
+  context.check(info(stream, &status, nullptr, nullptr, &last, &edges, &count),
+                "cuStreamGetCaptureInfo");
+  return count == 1 ? last[0] : nullptr;
 }
 
 }  // namespace tcc::runtime::cuda

@@ -19,10 +19,15 @@ class Graph {
 
   // Asynchronous. The context must be current.
   void launch(CUstream stream) const { TCC_CUDA(*context_, cuGraphLaunch, executable_, stream); }
+  CUgraphExec executable() const { return executable_; }
 
  private:
   std::shared_ptr<const Context> context_;
+  CUgraph graph_ = nullptr;  // its nodes name those of the executable
   CUgraphExec executable_ = nullptr;
 };
+
+// What was put last on a stream that is being captured; null where the driver does not tell.
+CUgraphNode last_captured(const Context& context, CUstream stream);
 
 }  // namespace tcc::runtime::cuda

@@ -163,36 +163,55 @@ void Function::check(const BoundLaunch& launch) const {
            most_at_once_, " at once");
 }
 
-void Function::launch(const BoundLaunch& launch, CUstream stream) const {
-  const auto& [kernel, arguments, grid, recipes] = launch;
-  if (is_empty(grid)) return;
-  void* parameters[kMaxArguments + kMaxMaps] = {};
+// `use` gets the parameters, which the driver copies before it returns.
+template <class Use>
+CUresult Function::with_parameters(const BoundLaunch& launch, const Use& use) const {
+  const std::vector<uint64_t>& arguments = launch.arguments;
+  void* parameters[kMaxArguments + kMaxMaps];
   for (size_t i = 0; i < arguments.size(); ++i)  // the driver only reads them
     parameters[i] = const_cast<uint64_t*>(&arguments[i]);
-  CUtensorMap maps[kMaxMaps];  // copied by the launch, as all parameters are
-  for (size_t i = 0; i < recipes.size(); ++i) {
-    maps[i] = encode(*context_, recipes[i], arguments[static_cast<size_t>(recipes[i].argument)]);
+  CUtensorMap maps[kMaxMaps];
+  for (size_t i = 0; i < launch.maps.size(); ++i) {
+    const exec::TensorMap& map = launch.maps[i];
+    maps[i] = encode(*context_, map, arguments[static_cast<size_t>(map.argument)]);
     parameters[arguments.size() + i] = &maps[i];
   }
+  return use(parameters);
+}
+
+void Function::launch(const BoundLaunch& launch, CUstream stream) const {
+  const std::array<uint32_t, 3>& grid = launch.grid;
+  if (is_empty(grid)) return;
   const auto shared_bytes = static_cast<unsigned>(shared_bytes_);
-  CUresult result;
-  if (cooperative_) {
-    result = context_->api().cuLaunchCooperativeKernel(function_, grid[0], grid[1], grid[2],
-                                                       block_[0], block_[1], block_[2],
-                                                       shared_bytes, stream, parameters);
-  } else if (overlaps_) {
+  const DriverApi& api = context_->api();
+  const CUresult result = with_parameters(launch, [&](void** parameters) {
+    if (cooperative_)
+      return api.cuLaunchCooperativeKernel(function_, grid[0], grid[1], grid[2], block_[0],
+                                           block_[1], block_[2], shared_bytes, stream, parameters);
+    if (!overlaps_)
+      return api.cuLaunchKernel(function_, grid[0], grid[1], grid[2], block_[0], block_[1],
+                                block_[2], shared_bytes, stream, parameters, nullptr);
     CUlaunchAttribute overlap = {CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, {}};
     overlap.value.programmaticStreamSerializationAllowed = 1;
     const CUlaunchConfig config = {grid[0],   grid[1],      grid[2], block_[0], block_[1],
                                    block_[2], shared_bytes, stream,  &overlap,  1};
-    result = context_->api().cuLaunchKernelEx(&config, function_, parameters, nullptr);
-  } else {
-    result =
-        context_->api().cuLaunchKernel(function_, grid[0], grid[1], grid[2], block_[0], block_[1],
-                                       block_[2], shared_bytes, stream, parameters, nullptr);
-  }
+    return api.cuLaunchKernelEx(&config, function_, parameters, nullptr);
+  });
   if (result != CUDA_SUCCESS)
     context_->check(result, str("kernel ", label_, ": launching it").c_str());
+}
+
+void Function::change(CUgraphExec graph, CUgraphNode node, const BoundLaunch& launch) const {
+  const std::array<uint32_t, 3>& grid = launch.grid;
+  const CUresult result = with_parameters(launch, [&](void** parameters) {
+    const CUDA_KERNEL_NODE_PARAMS changed = {
+        function_,  grid[0],   grid[1],   grid[2],
+        block_[0],  block_[1], block_[2], static_cast<unsigned>(shared_bytes_),
+        parameters, nullptr};
+    return context_->api().cuGraphExecKernelNodeSetParams(graph, node, &changed);
+  });
+  if (result != CUDA_SUCCESS)
+    context_->check(result, str("kernel ", label_, ": changing its launch").c_str());
 }
 
 CudaKernel::CudaKernel(std::shared_ptr<const Function> function) : function_(std::move(function)) {
@@ -203,9 +222,6 @@ CudaKernel::CudaKernel(std::shared_ptr<const Function> function) : function_(std
   report_.spilled = function_->attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) / kRegisterBytes;
 }
 
-namespace {
-
-// The code of a launch, checked as Step says; null for other steps.
 const std::shared_ptr<const Function>* function_of(const BoundStep& step, const Context& context) {
   const auto* launch = std::get_if<BoundLaunch>(&step);
   if (!launch) {
@@ -219,8 +235,8 @@ const std::shared_ptr<const Function>* function_of(const BoundStep& step, const 
   return &kernel->function();
 }
 
-void enqueue_checked(const Function* function, const BoundStep& step, const Context& context,
-                     CUstream stream) {
+void enqueue(const Function* function, const BoundStep& step, const Context& context,
+             CUstream stream) {
   if (const auto* launch = std::get_if<BoundLaunch>(&step)) function->launch(*launch, stream);
   if (const auto* copy = std::get_if<BoundCopy>(&step); copy && copy->bytes > 0)
     TCC_CUDA(context, cuMemcpyAsync, copy->to, copy->from, static_cast<size_t>(copy->bytes),
@@ -230,19 +246,48 @@ void enqueue_checked(const Function* function, const BoundStep& step, const Cont
              stream);
 }
 
-}  // namespace
-
-Step::Step(const BoundStep& step, const Context& context) : step_(step) {
-  if (const auto* function = function_of(step, context)) function_ = *function;
-}
-
-void Step::enqueue(const Context& context, CUstream stream) const {
-  enqueue_checked(function_.get(), step_, context, stream);
-}
-
 void enqueue(const BoundStep& step, const Context& context, CUstream stream) {
   const auto* function = function_of(step, context);
-  enqueue_checked(function ? function->get() : nullptr, step, context, stream);
+  enqueue(function ? function->get() : nullptr, step, context, stream);
+}
+
+namespace {
+
+bool does_nothing(const BoundStep& step) {
+  if (const auto* copy = std::get_if<BoundCopy>(&step)) return copy->bytes == 0;
+  if (const auto* fill = std::get_if<BoundFill>(&step)) return fill->bytes == 0;
+  return is_empty(std::get<BoundLaunch>(step).grid);
+}
+
+}  // namespace
+
+Step::Step(const BoundStep& step, const std::shared_ptr<const Function>* function)
+    : function_(function ? *function : nullptr), step_(step) {}
+
+bool Step::is_empty() const { return does_nothing(step_); }
+
+Step::Difference Step::difference(const BoundStep& other, const Function* function) const {
+  if (step_.index() != other.index() || function_.get() != function) return Difference::kind;
+  if (step_ == other) return Difference::none;
+  if (std::holds_alternative<BoundFill>(other)) return Difference::kind;
+  return is_empty() == does_nothing(other) ? Difference::arguments : Difference::kind;
+}
+
+void Step::become(const BoundStep& other, const Context& context, CUgraphExec graph,
+                  CUgraphNode node) {
+  if (const auto* copy = std::get_if<BoundCopy>(&other)) {
+    CUDA_MEMCPY3D changed = {};
+    // As cuMemcpyAsync is captured; the driver refuses another kind.
+    changed.srcMemoryType = changed.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+    changed.srcDevice = copy->from;
+    changed.dstDevice = copy->to;
+    changed.WidthInBytes = static_cast<size_t>(copy->bytes);
+    changed.Height = changed.Depth = 1;
+    TCC_CUDA(context, cuGraphExecMemcpyNodeSetParams, graph, node, &changed, context.handle());
+  } else {
+    function_->change(graph, node, std::get<BoundLaunch>(other));
+  }
+  step_ = other;
 }
 
 }  // namespace tcc::runtime::cuda

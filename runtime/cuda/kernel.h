@@ -35,12 +35,16 @@ class Function {
 
   // Asynchronous; a grid without workgroups launches nothing. The context must be current.
   void launch(const BoundLaunch& launch, CUstream stream) const;
+  // Makes the node of a graph, which launches this function, this launch: its grid has workgroups.
+  void change(CUgraphExec graph, CUgraphNode node, const BoundLaunch& launch) const;
 
  private:
   void load(const exec::Target& target, const exec::KernelBinary& binary);
   void find_entry(const exec::Target& target, const exec::KernelBinary& binary);
   void check_parameters() const;
   int64_t workgroups_at_once() const;
+  template <class Use>
+  CUresult with_parameters(const BoundLaunch& launch, const Use& use) const;
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... reason) const;
 
@@ -70,20 +74,39 @@ class CudaKernel final : public LoadedKernel {
   KernelReport report_;
 };
 
+// The function that a step launches, null for other steps. TCC_CHECKs that its kernel was loaded by
+// `context`'s device and has as many arguments, and what a step must hold else.
+const std::shared_ptr<const Function>* function_of(const BoundStep& step, const Context& context);
+
+// Asynchronous. The context must be current. `function` is that of the step.
+void enqueue(const Function* function, const BoundStep& step, const Context& context,
+             CUstream stream);
+// Does the same for a step that is not checked.
+void enqueue(const BoundStep& step, const Context& context, CUstream stream);
+
 // A recorded step, which keeps its kernel's code alive.
 class Step {
  public:
-  // TCC_CHECKs that its kernel was loaded by `context`'s device and has as many arguments.
-  Step(const BoundStep& step, const Context& context);
+  // `function` is that of the step, see function_of().
+  Step(const BoundStep& step, const std::shared_ptr<const Function>* function);
+
   // Asynchronous. The context must be current.
-  void enqueue(const Context& context, CUstream stream) const;
+  void enqueue(const Context& context, CUstream stream) const {
+    cuda::enqueue(function_.get(), step_, context, stream);
+  }
+  // Whether it puts nothing on a stream.
+  bool is_empty() const;
+
+  enum class Difference : uint8_t { none, arguments, kind };
+  // How `other` differs: not at all, in what the node of a graph can be told, or in more.
+  Difference difference(const BoundStep& other, const Function* function) const;
+  // Where they differ in arguments: makes the node, which does this step, do `other`, as this does
+  // then. Runs that are enqueued already do what they did.
+  void become(const BoundStep& other, const Context& context, CUgraphExec graph, CUgraphNode node);
 
  private:
   std::shared_ptr<const Function> function_;  // null: no launch
   BoundStep step_;
 };
-
-// Does the same at once.
-void enqueue(const BoundStep& step, const Context& context, CUstream stream);
 
 }  // namespace tcc::runtime::cuda

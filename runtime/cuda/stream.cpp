@@ -21,10 +21,11 @@ CudaStream::CudaStream(std::shared_ptr<const Context> context)
     : context_(std::move(context)),
       owned_(std::make_unique<OwnedStream>(context_)),
       handle_(owned_->get()),
-      staging_(context_) {}
+      staging_(context_),
+      repeats_(context_) {}
 
 CudaStream::CudaStream(std::shared_ptr<const Context> context, CUstream handle)
-    : context_(std::move(context)), handle_(handle), staging_(context_) {
+    : context_(std::move(context)), handle_(handle), staging_(context_), repeats_(context_) {
   const ContextScope scope(*context_);
   CUcontext theirs = nullptr;
   TCC_CUDA(*context_, cuStreamGetCtx, handle_, &theirs);
@@ -57,6 +58,7 @@ void CudaStream::run(const Recording& recording) {
 
 void CudaStream::run(std::span<const BoundStep> steps) {
   const ContextScope scope(*context_);
+  if (!is_capturing()) return repeats_.run(steps, handle_);
   for (const BoundStep& step : steps) enqueue(step, *context_, handle_);
 }
 

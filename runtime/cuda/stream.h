@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/cuda/handles.h"
+#include "runtime/cuda/repeats.h"
 #include "runtime/cuda/staging.h"
 #include "runtime/device.h"
 
@@ -18,8 +19,8 @@ class CudaStream final : public Stream {
   // runtime uses.
   CudaStream(std::shared_ptr<const Context> context, CUstream handle);
 
-  // `run` and `fill` allocate and wait for nothing: they may be captured. In a captured stream, a
-  // recording becomes the launches that it was made of.
+  // `run` and `fill` wait for nothing, and allocate nothing in a captured stream: they may be
+  // captured. In a captured stream, a recording becomes the launches that it was made of.
   void run(const Recording& recording) override;
   void run(std::span<const BoundStep> steps) override;
   void copy_to_device(Buffer& to, int64_t offset, std::span<const std::byte> from) override;
@@ -36,6 +37,7 @@ class CudaStream final : public Stream {
   std::unique_ptr<OwnedStream> owned_;  // none: the caller's
   CUstream handle_ = nullptr;
   Staging staging_;
+  Repeats repeats_;
 };
 
 }  // namespace tcc::runtime::cuda

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -176,6 +177,68 @@ TEST_F(CudaTest, IsCapturedByTheCaller) {
   CU(cuGraphExecDestroy(executable));
   CU(cuGraphDestroy(graph));
   CU(cuStreamDestroy_v2(handle));
+}
+
+// The stream makes a graph of steps that come again: each run has its own addresses, sizes and
+// kernels, also where runs before it have not begun.
+TEST_F(CudaTest, StepsThatComeAgainHaveTheirOwnArguments) {
+  constexpr int kRuns = 40;
+  const auto always = zeros(), set = zeros();
+  std::vector<float> wanted_set(kFloats, 0.0f);
+  const auto one = load(add_one), more = load(R"(
+extern "C" __global__ void k(float* x) { x[blockIdx.x * blockDim.x + threadIdx.x] += 10.0f; }
+)");
+  std::vector<std::unique_ptr<Buffer>> x, y;
+  std::vector<std::vector<float>> expected_x, expected_y;
+  for (int i = 0; i < kRuns; ++i) {
+    x.push_back(zeros());
+    y.push_back(zeros());
+    expected_x.emplace_back(kFloats, 0.0f);
+    expected_y.emplace_back(kFloats, 0.0f);
+  }
+  for (int i = 0; i < kRuns; ++i) {
+    const auto at = static_cast<size_t>(i);
+    // Runs in a row have the same buffers, too; sizes of 0 and a grid without workgroups are steps
+    // of another list.
+    const size_t to = i % 5 == 4 ? at - 1 : at;
+    const int filled = i % 7 == 6 ? 9 : 37, copied = i % 11 == 10 ? 0 : 4 * (3 + i);
+    const auto grid = i % 13 == 12 ? 0U : 1U + static_cast<uint32_t>(i) % kGrid;
+    const auto launch = [&](const RunnableKernel& kernel, const Buffer& on, uint32_t groups) {
+      return BoundLaunch{kernel.loaded.get(), {on.address()}, {groups, 1, 1}};
+    };
+    const bool is_more = i % 3 == 1;
+    std::vector<BoundStep> steps = {BoundFill{set->address(), 4 * filled, 0x40},
+                                    launch(one, *set, kGrid),
+                                    launch(is_more ? more : one, *x[to], grid),
+                                    launch(one, *x[to], kGrid),
+                                    BoundCopy{y[to]->address(), x[to]->address() + 8, copied},
+                                    launch(one, *y[to], grid)};
+    // Most launches are those of the run before, or there would be no graph.
+    for (int n = 0; n < 8; ++n) steps.push_back(launch(one, *always, kGrid));
+    stream->run(steps);
+    if (i == 25) stream->synchronize();
+
+    std::vector<float>&wanted_x = expected_x[to], &wanted_y = expected_y[to];
+    std::fill_n(wanted_set.begin(), filled, std::bit_cast<float>(0x40404040));
+    for (float& value : wanted_set) value += 1.0f;
+    for (uint32_t n = 0; n < grid * kWorkgroup; ++n) wanted_x[n] += is_more ? 10.0f : 1.0f;
+    for (float& value : wanted_x) value += 1.0f;
+    std::copy_n(wanted_x.begin() + 2, copied / 4, wanted_y.begin());
+    for (uint32_t n = 0; n < grid * kWorkgroup; ++n) wanted_y[n] += 1.0f;
+  }
+  stream->synchronize();
+  expect_all(*always, 8 * kRuns);
+  const auto check = [&](const Buffer& buffer, const std::vector<float>& wanted) {
+    std::vector<float> values(kFloats);
+    stream->copy_to_host(std::as_writable_bytes(std::span(values)), buffer, 0);
+    EXPECT_EQ(values, wanted);
+  };
+  check(*set, wanted_set);
+  for (size_t i = 0; i < kRuns; ++i) {
+    SCOPED_TRACE(i);
+    check(*x[i], expected_x[i]);
+    check(*y[i], expected_y[i]);
+  }
 }
 
 TEST_F(CudaTest, UsesTheCallersStreamAndMemory) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <random>
 #include <sstream>
@@ -120,6 +121,8 @@ class ModelSizesTest : public DeviceTest {
       ASSERT_EQ(results.size(), wanted.size());
       for (size_t k = 0; k < results.size(); ++k) expect_same(results[k], wanted[k], where);
       if (fixed.size() > 32) fixed.clear();  // each has the weights
+      if (is_whole() && (i + 1) % 10 == 0)
+        std::cerr << model.file << ": " << i + 1 << " of " << draws << " sizes\n";
     }
     RecordProperty("draws", draws);
   }

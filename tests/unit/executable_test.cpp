@@ -306,6 +306,39 @@ TEST(Executables, StatesThatGrowAreChecked) {
   EXPECT_ERROR(at(3, int64_t{1} << 62), "state 's' has room for 8");
 }
 
+TEST(SharedExpressions, AreOneObject) {
+  const auto n = [] { return SymInt::symbol("n"); };
+  Executable executable = sample(n() * 3 + 5);
+  executable.buffers[0].bytes = ceildiv(n(), 64) * 4;
+  executable.buffers[1].bytes = ceildiv(n(), 64) * 4;
+  executable.buffers[2].bytes = ceildiv(n(), 64) * 4 + 8;
+  auto& launch = std::get<KernelLaunch>(executable.steps[0]);
+  launch.grid[1] = ceildiv(n(), 64) * 4;
+  share_expressions(executable);
+  EXPECT_EQ(executable.buffers[2].bytes, ceildiv(n(), 64) * 4 + 8);
+  EXPECT_EQ(std::get<Scalar>(launch.arguments[2]).value, n() * 3 + 5);
+  const auto terms = [](const SymInt& expression) { return expression.terms().data(); };
+  EXPECT_EQ(terms(executable.buffers[0].bytes), terms(executable.buffers[1].bytes));
+  EXPECT_EQ(terms(executable.buffers[0].bytes), terms(launch.grid[1]));
+}
+
+TEST(SharedExpressions, AreEvaluatedOnce) {
+  const SymInt n = SymInt::symbol("n");
+  const SymInt groups = ceildiv(n, 64);
+  Sizes sizes = {{{"n", 130}}, std::make_shared<ExpressionValues>()};
+  // These have the same terms and other constants, in any order.
+  EXPECT_EQ(sizes.of(groups + 1), 4);
+  EXPECT_EQ(sizes.of(groups), 3);
+  EXPECT_EQ(sizes.of(groups + 1), 4);
+  EXPECT_EQ(sizes.of(groups * 2), 6);
+  // What is remembered stays: sizes of their own have values of their own.
+  sizes.values["n"] = 1000;
+  EXPECT_EQ(sizes.of(groups + 1), 4);
+  EXPECT_EQ(Sizes{sizes.values}.of(groups + 1), 17);
+  EXPECT_ERROR(sizes.of(SymInt::symbol("m") + n), "unknown dim 'm'");
+  EXPECT_ERROR(sizes.of(SymInt::symbol("m") + n), "unknown dim 'm'");
+}
+
 // One image of 2 x 2 pixels of 4 channels, and windows of 3 x 3 with a padding of 1.
 TensorMap im2col_map() {
   TensorMap map = {"image", 0, DType::f32, 0, {4, 2, 2, 1}, {16, 32, 64}, {}, 0};
