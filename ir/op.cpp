@@ -78,7 +78,9 @@ std::vector<Type> infer_types(const Node& node) {
   const Assumptions assumed;
   std::vector<Type> types = infer(context);
   if (const std::string reason = assumed.refusal(); !reason.empty())
-    context.fail(reason + ": give the open dim a number");
+    context.fail(reason +
+                 ": give the open dim a number, or a range of multiples at which they are "
+                 "equal (S=8..512:8)");
   for (const Type& type : types) require_taken(context, type.dtype);
   const size_t expected =
       op.num_results ? static_cast<size_t>(op.num_results(node)) : op.results.size();

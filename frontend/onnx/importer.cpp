@@ -571,6 +571,12 @@ void Importer::read_states(const Scope& scope) {
       fail(str("state ", quoted_name(from), ", next value ", quoted_name(to),
                ": their elements are of two types"));
   }
+  for (const auto& [from, to] : options_.states)
+    if (options_.inputs && options_.inputs->info(from))
+      fail_input(file_, ": input ", quoted_name(from),
+                 " is given, and becomes a state, which begins with zeros: ",
+                 options_.is_tool ? "--load-states gives its first value"
+                                  : "Context::set_state() gives its first value");
   make_states(graph_, options_.states, file_);
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "ir/assumed_equal.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops {
@@ -161,7 +162,10 @@ Shape resolved_reshape(const InferContext& context, const Shape& from, const Sha
     *inferred = floordiv(count, rest);
     rest = rest * *inferred;
   }
-  if (rest.is_const() && count.is_const() && !(rest == count)) mismatch();
+  if (!(rest == count)) {
+    if (rest.is_const() && count.is_const()) mismatch();
+    assume_equal(count, rest);
+  }
   return checked_shape(context, result);
 }
 

@@ -124,12 +124,31 @@ Expr bound_element(Inliner& inliner, const Region& region, const ContractionPlan
 
 namespace {
 
+// Whether `map` of the result's dims onto those of `base` takes each element to another one: a
+// slice does not, nor does a dim that is broadcast.
+bool permutes(const DimMap& map, const ir::Shape& result, const ir::Shape& base) {
+  std::vector<bool> is_met(base.size(), false);
+  for (size_t d = 0; d < map.size(); ++d) {
+    if (map[d] < 0) {
+      if (!result[d].is(1)) return false;
+      continue;
+    }
+    const auto to = static_cast<size_t>(map[d]);
+    if (is_met[to] || !(base[to] == result[d])) return false;
+    is_met[to] = true;
+  }
+  for (size_t d = 0; d < base.size(); ++d)
+    if (!is_met[d] && !base[d].is(1)) return false;
+  return true;
+}
+
 // The element of `base` that is computed of the result's element at `at`: of the same shape, of a
 // permuted one, or of one with as many elements in the same order.
 std::vector<SymInt> base_index(const Region& region, const ir::Value* base, const ir::Value* result,
                                const std::vector<SymInt>& at) {
   if (base == result || base->shape() == result->shape()) return at;
-  if (const std::optional<DimMap> map = map_dims(region, base, result)) {
+  if (const std::optional<DimMap> map = map_dims(region, base, result);
+      map && permutes(*map, result->shape(), base->shape())) {
     std::vector<SymInt> index(base->shape().size(), SymInt(0));
     for (size_t d = 0; d < at.size(); ++d)
       if ((*map)[d] >= 0) index[static_cast<size_t>((*map)[d])] = at[d];

@@ -424,6 +424,8 @@ TEST_P(OpenDimsTest, WhatNeedsNumbersIsRefused) {
   refused_as_unequal("op: matmul, in: [x, y]",
                      "matmul: takes B and 8 for equal, which they are not at B = 0");
   refused_as_unequal("op: add, in: [x, z]", "add: takes B and 8 for equal");
+  refused_as_unequal("op: reshape, in: [x], shape: [B // 2, 8]", "reshape: takes ");
+  refused_as_unequal("op: reshape, in: [x], shape: [(B + 63) // 64 * 64, 4]", "reshape: takes ");
   EXPECT_ERROR(compile("inputs: {x: {dtype: f32, shape: [4]}}\n"
                        "weights: {w: {dtype: f32, shape: [B], init: ones}}\n"
                        "nodes: [{out: y, op: exp, in: [w]}]\n"

@@ -162,5 +162,19 @@ TEST(YamlStates, AreNamedTheSameWay) {
   EXPECT_EQ(graph.output_names, std::vector<std::string>{"y"});
 }
 
+// Its value would be dropped.
+TEST(OnnxStates, AGivenInputIsNoState) {
+  struct Given final : GivenInputs {
+    std::optional<TensorInfo> info(const std::string& name) const override {
+      if (name != "past") return std::nullopt;
+      return TensorInfo{DType::f32, {2, 3}};
+    }
+    TensorPtr load(const std::string&) const override { return nullptr; }
+  } given;
+  EXPECT_ERROR(sums().import({.inputs = &given, .states = {{"past", "present"}}}),
+               "input 'past' is given, and becomes a state, which begins with zeros: "
+               "--load-states gives its first value");
+}
+
 }  // namespace
 }  // namespace tcc
