@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 #include "ir/passes/fold_constants.h"
 #include "ir/sizes.h"
@@ -27,8 +28,7 @@ struct Dim {
 };
 
 std::vector<Dim> dims_of(const Node& conv) {
-  const std::vector<int64_t> x = ir::const_shape(*conv.inputs[0]),
-                             w = ir::const_shape(*conv.inputs[1]);
+  const ir::Shape &x = conv.inputs[0]->shape(), &w = conv.inputs[1]->shape();
   const size_t spatial = x.size() - 2;
   auto list = [&](const char* key, size_t size) {
     std::vector<int64_t> values = conv.ints(key);
@@ -39,18 +39,21 @@ std::vector<Dim> dims_of(const Node& conv) {
              padding = list("padding", 2 * spatial);
   std::vector<Dim> dims;
   for (size_t d = 0; d < spatial; ++d)
-    dims.push_back(
-        {x[d + 2], w[d + 2], stride[d], padding[2 * d], padding[2 * d + 1], dilation[d]});
+    dims.push_back({x[d + 2].value(), w[d + 2].value(), stride[d], padding[2 * d],
+                    padding[2 * d + 1], dilation[d]});
   return dims;
 }
 
+// Whether all sizes but the batch are numbers.
 bool has_sizes(const Node& conv) {
-  const auto all = [](const Value* value) {
+  const auto all = [](std::span<const ir::SymInt> dims) {
     return std::ranges::all_of(
-        value->shape(), [](const ir::SymInt& dim) { return dim.is_const() && dim.value() > 0; });
+        dims, [](const ir::SymInt& dim) { return dim.is_const() && dim.value() > 0; });
   };
+  const std::span<const ir::SymInt> image = conv.inputs[0]->shape();
   const std::vector<int64_t> spread = conv.ints("input_dilation");
-  return all(conv.inputs[0]) && all(conv.inputs[1]) && conv.inputs[0]->rank() > 2 &&
+  return image.size() > 2 && !image[0].is(0) && all(image.subspan(1)) &&
+         all(conv.inputs[1]->shape()) &&
          std::ranges::all_of(spread, [](int64_t holes) { return holes == 1; });
 }
 
@@ -60,7 +63,7 @@ struct PaddedRows {
 };
 std::optional<PaddedRows> padded_rows(const Node& conv, const Dim& row) {
   const int64_t size = size_bytes(conv.inputs[0]->dtype()),
-                channels = ir::const_shape(*conv.inputs[0])[1];
+                channels = conv.inputs[0]->shape()[1].value();
   const auto groups = conv.attr<int64_t>("groups");
   if (groups != 1 || row.dilation != 1 || row.places() < 1) return std::nullopt;
   // As many channels would be neighbours of whole lines without windows.

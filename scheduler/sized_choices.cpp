@@ -12,8 +12,13 @@
 namespace tcc::sched {
 namespace {
 
-// A further kernel must save that much of a program's time, on average over all sizes.
+// A further kernel must save that much of a program's time, on average over all sizes; in programs
+// of more than kFewRegions regions, each of which takes little of the time, the less the more they
+// are.
 constexpr double kLeastGain = 0.006;
+constexpr size_t kFewRegions = 12;
+// In programs of many regions, that many kernels are added for each on average.
+constexpr size_t kMostAdded = 2;
 constexpr size_t kMostCells = 64;  // of a region
 constexpr size_t kMostCellsOfOne = 24;
 // The most where several axes have several classes.
@@ -572,8 +577,10 @@ void divide_sizes(std::span<SizedRegion> regions) {
     divisions.push_back(&*region.division);
     weights.push_back(all > 0 ? region.seconds / all : 1);
   }
-  const size_t most = std::max<size_t>(exec::kMostChoices - 1, divisions.size());
-  divide_sizes(divisions, weights, exec::kMostChoices, most, kLeastGain);
+  const size_t most = std::max<size_t>(exec::kMostChoices - 1, kMostAdded * divisions.size());
+  const double least = kLeastGain * static_cast<double>(kFewRegions) /
+                       static_cast<double>(std::max(kFewRegions, divisions.size()));
+  divide_sizes(divisions, weights, exec::kMostChoices, most, least);
 }
 
 std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "ir/size_range.h"
 #include "scheduler/cost.h"
 #include "scheduler/legalize.h"
 #include "scheduler/templates/common.h"

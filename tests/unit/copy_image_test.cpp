@@ -111,6 +111,38 @@ TEST(CopyImage, PatchesComputeTheSame) {
         << text;
 }
 
+std::string with_open_batch(std::string text) {
+  text.insert(text.find("\ninputs:"), "\ndims: {B: 2}");
+  return text;
+}
+
+// The batch may be open: no copy depends on it.
+TEST(CopyImage, AnyBatchIsCopied) {
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  for (const int64_t choice : {2, 3}) {
+    const std::string text =
+        with_open_batch(choice == 2 ? conv("B, 3, 17, 19", "8, 3, 7, 7", ", stride: 2, padding: 3")
+                                    : conv("B, 3, 16, 32", "8, 3, 4, 8", ", stride: [4, 8]"));
+    const ir::Graph given = parse_yaml_graph(text, "conv.yaml", ".");
+    ir::Graph copied = given.clone();
+    const Always source(choice);
+    sched::take_alternatives(copied, sched::AlternativeStage::final, target, {&source, target});
+    ir::verify(copied);
+    ASSERT_NE(nodes_of(copied).find("identity"), std::string::npos) << text << nodes_of(copied);
+    for (const int64_t batch : {0, 1, 5}) {
+      const ir::Graph bound = given.bind({{"B", batch}});
+      const std::vector<Tensor> inputs = test::draw_inputs(bound, {.lo = -1, .hi = 1, .seed = 5});
+      std::vector<ir::RefTensor> values;
+      for (const Tensor& input : inputs) values.push_back(ir::to_ref(input));
+      const auto expected = ir::interpret(bound, values, ir::RefMode::ideal),
+                 found = ir::interpret(copied.bind({{"B", batch}}), values, ir::RefMode::ideal);
+      ASSERT_EQ(found[0].shape, expected[0].shape);
+      for (size_t i = 0; i < expected[0].f.size(); ++i)
+        ASSERT_NEAR(found[0].f[i], expected[0].f[i], 1e-12) << text << i;
+    }
+  }
+}
+
 struct Chosen {
   std::vector<sched::PlanSite> sites;
   exec::Executable executable;
@@ -147,6 +179,28 @@ TEST(CopyImage, AStemIsReadByWindowsOfItsRows) {
   EXPECT_EQ(product.template_name, "gemm_sm90");
   EXPECT_NE(product.source.find("p.image.channels = 28;"), std::string::npos);
   EXPECT_NE(product.source.find("p.image.piece = 64;"), std::string::npos);
+}
+
+// So is one of any number of images, by kernels for many numbers of them.
+TEST(CopyImage, AStemOfAnyBatchIsReadByWindowsOfItsRows) {
+  const Always source(-1);
+  backends::CompileOptions options;
+  options.plan = &source;
+  options.open_dims = {{"B", {.least = 1, .most = 64}}};
+  const exec::Executable executable = backends::compile(
+      parse_yaml_graph(with_open_batch(with_weights(
+                           conv("B, 3, 224, 224", "64, 3, 7, 7", ", stride: 2, padding: 3"))),
+                       "conv.yaml", "."),
+      sched::target_by_name("cuda:sm_90a"), options);
+  ASSERT_EQ(source.asked.size(), 1u);
+  EXPECT_EQ(source.asked[0].default_choice, 2);
+  int products = 0;
+  for (const exec::KernelBinary& kernel : executable.kernels)
+    if (kernel.template_name == "gemm_sm90") {
+      ++products;
+      EXPECT_NE(kernel.source.find("p.image.channels = 28;"), std::string::npos);
+    }
+  EXPECT_GT(products, 1);
 }
 
 // So is one whose weight comes at run time: it is copied, too.
