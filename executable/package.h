@@ -80,7 +80,7 @@ class Package {
   const std::string& manifest() const;  // the text
   std::span<const Part> parts() const;
   int64_t weight_bytes() const;  // of all weights, wherever they are
-  // What the author signed beside the bytes; "" where no signature was asked for.
+  // The text that the author signed beside the bytes; "" where no signature was asked for.
   const std::string& trusted_comment() const;
   // Part `i`, whose constants are the package's.
   Executable executable(size_t i) const;

@@ -443,7 +443,7 @@ void Context::make_own_buffers(const exec::Sizes& sizes) {
 Context::Plan& Context::bound_plan() {
   Plan& plan = this->plan();
   if (plan.own) return plan;
-  // What is the shorter, the longer a state is, needs most room now, and everything else at last.
+  // A value that shrinks as a state grows needs most room now, every other value at last.
   if (grows_) make_own_buffers(largest(plan.sizes));
   make_own_buffers(plan.sizes);
   const size_t count = program_->executable().inputs.size();

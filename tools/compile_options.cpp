@@ -38,12 +38,15 @@ void set_dims(const std::vector<std::string>& dims, const CompileOptions& option
   set_specialized(options.specialize, inner, OptionStyle::command_line);
 }
 
-void settle_dims(const std::string& program, ir::Graph& graph, backends::CompileOptions& inner) {
+ir::DimExpressions settle_dims(const std::string& program, ir::Graph& graph,
+                               backends::CompileOptions& inner) {
   const ir::DimExpressions given = inner.equal_dims;
-  for (const auto& [name, value] : backends::settle_dims(graph, inner))
+  ir::DimExpressions equal = backends::settle_dims(graph, inner);
+  for (const auto& [name, value] : equal)
     if (!given.contains(name))
       std::cerr << program << ": note: " << name << " = " << value
                 << ", which the graph takes it for\n";
+  return equal;
 }
 
 void set_compile_options(const CompileOptions& options, backends::CompileOptions& inner) {

@@ -16,7 +16,8 @@ void add_dim_options(CLI::App& app, std::vector<std::string>& dims, CompileOptio
 void set_dims(const std::vector<std::string>& dims, const CompileOptions& options,
               backends::CompileOptions& inner);
 // backends::settle_dims(); a line on stderr says which dims the graph itself takes for others.
-void settle_dims(const std::string& program, ir::Graph& graph, backends::CompileOptions& inner);
+ir::DimExpressions settle_dims(const std::string& program, ir::Graph& graph,
+                               backends::CompileOptions& inner);
 // set_kernel_options() with errors that name options of the command line.
 void set_compile_options(const CompileOptions& options, backends::CompileOptions& inner);
 

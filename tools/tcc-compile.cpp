@@ -129,6 +129,8 @@ class Compile {
       fail_input("--package ", options_.package, ": must end in ", exec::kPackageExtension);
     check_can_write("--package", options_.package);
     refuse_package(options_.graph);
+    if (options_.package.empty() && words_of(options_.target).size() > 1)
+      fail_input("--target ", options_.target, ": several targets are for --package");
     const std::vector<sched::Target> targets =
         options_.package.empty() ? std::vector{sched::target_by_name(options_.target)}
                                  : package_targets(words_of(options_.target));

@@ -126,7 +126,7 @@ class ProgramRun {
     how.states = parse_states(options_.inputs);
     graph_ = load_graph(options_.graph, how);
     check_dims(compile_, graph_);
-    settle_dims("tcc-run", graph_, compile_);
+    equal_ = settle_dims("tcc-run", graph_, compile_);
     const std::vector<ir::Numbers> at = parse_at(options_.at);
     check_one_run(at.size(), options_.outputs, options_.states.save);
     for (const ir::Numbers& sizes : at) sizes_.push_back(sizes_of_run(files, sizes));
@@ -167,6 +167,9 @@ class ProgramRun {
     ir::Numbers numbers = compile_.dims;
     RunSizes known;
     for (const auto& [name, size] : at) {
+      if (const auto equal = equal_.find(name); equal != equal_.end())
+        fail_input("--at ", name, "=", size, ": '", name, "' is ", equal->second,
+                   ": give the sizes of its dims");
       if (!compile_.open_dims.contains(name))
         fail_input("--at ", name, "=", size, ": --dim does not leave '", name, "' open");
       if (const ir::Value* state = ir::state_of_length(graph_, name))
@@ -470,6 +473,7 @@ class ProgramRun {
   std::optional<InputFiles> files_;
   std::optional<GraphRuns> runs_;
   backends::CompileOptions compile_;
+  ir::DimExpressions equal_;              // dims that are expressions of others
   std::vector<Tensor> inputs_, outputs_;  // of the run at hand
   std::vector<Tensor> states_;            // after it
   int num_runs_ = 0;                      // so far

@@ -27,7 +27,8 @@ class Graph {
   CUgraphExec executable_ = nullptr;
 };
 
-// What was put last on a stream that is being captured; null where the driver does not tell.
+// Returns the node of the last call on a stream that is being captured; null where the driver does
+// not tell.
 CUgraphNode last_captured(const Context& context, CUstream stream);
 
 }  // namespace tcc::runtime::cuda

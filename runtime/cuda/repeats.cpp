@@ -9,7 +9,7 @@
 namespace tcc::runtime::cuda {
 namespace {
 
-// Of its code, arguments and grid: tensor maps follow from the sizes that these have.
+// It covers the code, the arguments and the grid: tensor maps follow from the sizes in these.
 uint64_t hash_of(const Function* code, const BoundStep& step) {
   uint64_t hash = reinterpret_cast<uintptr_t>(code) + step.index();
   const auto add = [&](uint64_t value) {

@@ -22,7 +22,7 @@ using namespace tcc;  // NOLINT: a program
 
 constexpr int64_t kMostBytes = 1 << 20;  // of a buffer that is really made
 
-// What is asked of kernels before a driver gets them.
+// Kernels are asked this before a driver gets them.
 void read_kernels(const exec::Executable& executable) {
   if (executable.target.api != exec::Api::vulkan) return;
   for (const exec::KernelBinary& kernel : executable.kernels)

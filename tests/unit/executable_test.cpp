@@ -331,7 +331,7 @@ TEST(SharedExpressions, AreEvaluatedOnce) {
   EXPECT_EQ(sizes.of(groups), 3);
   EXPECT_EQ(sizes.of(groups + 1), 4);
   EXPECT_EQ(sizes.of(groups * 2), 6);
-  // What is remembered stays: sizes of their own have values of their own.
+  // Values that are remembered stay: other sizes have values of their own.
   sizes.values["n"] = 1000;
   EXPECT_EQ(sizes.of(groups + 1), 4);
   EXPECT_EQ(Sizes{sizes.values}.of(groups + 1), 17);

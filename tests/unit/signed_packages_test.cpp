@@ -332,7 +332,7 @@ TEST_F(SignedPackagePrograms, EndWithALineWhereItIsNot) {
           "unsigned.tccpkg: is not signed: there is no unsigned.tccpkg.minisig, which its author "
           "makes by: minisign -Sm unsigned.tccpkg\n");
   EXPECT_EQ(run("tcc-run", "unsigned.tccpkg --device null").code, 4) << "as far as without keys";
-  // What it is, is not looked at before its signature, and a graph is no way around it.
+  // The kind of a file is not looked at before its signature: a graph is no way around it.
   write_file_atomic(path("other.tccpkg"), "tcc: 1\nname: graph\n");
   refused("other.tccpkg", "other.tccpkg: is not signed: ");
   write_file_atomic(path("graph.yaml"), "tcc: 1\nname: graph\n");
