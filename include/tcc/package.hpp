@@ -53,9 +53,8 @@ class Package {
   std::string manifest() const;              // the text at the file's beginning
   std::vector<std::string> targets() const;  // of its parts: "cuda:sm_90a", "vulkan:nvidia:sg32"
   std::int64_t weight_bytes() const;         // of all weights
-  // What the author signed beside the bytes, by minisign's default
-  // "timestamp:N\tfile:NAME\thashed";
-  // "" where no key was given.
+  // Returns the comment that the author signed with the bytes: by minisign's default
+  // "timestamp:N\tfile:NAME\thashed", and "" where no key was given.
   std::string trusted_comment() const;
 
   // Returns the target of the part that open() takes for the device.
