@@ -56,7 +56,8 @@ struct Stmt {
     load_vector,  // array variable[0..count) = buffer[index .. index+count), converted to the
                   // compute dtype; zeros where there is a `value` and it is false. `early` asks for
                   // the load to be issued here, before its first use
-    store_vector,  // buffer[index .. index+count) = array variable[0..count), converted
+    store_vector,  // buffer[index .. index+count) = array variable[0..count), converted, unless
+                   // there is a `value` and it is false
     loop,          // for axis in [0, extent of axis): body; `unroll` asks for full unrolling
     branch,        // if (value) body else otherwise
     barrier,       // all threads of the workgroup: shared memory before is visible after. It and

@@ -319,7 +319,9 @@ class Parser {
     line.expect("[0..");
     const int64_t count = bounded(line);
     line.expect(")");
-    return store_vector(buffer, index, variable, count);
+    Stmt stmt = store_vector(buffer, index, variable, count);
+    if (line.accept_word("where")) stmt.value = line.expression();
+    return stmt;
   }
 
   Stmt keyword(LineParser& line) {

@@ -84,7 +84,9 @@ class KernelWriter {
         return;
       case Stmt::Kind::store_vector:
         line(depth) << "b" << stmt.buffer << "[" << text(stmt.index)
-                    << "..] = " << text(stmt.variable) << "[0.." << stmt.count << ")\n";
+                    << "..] = " << text(stmt.variable) << "[0.." << stmt.count << ")";
+        if (stmt.value) out_ << " where " << text(stmt.value);
+        out_ << "\n";
         return;
       case Stmt::Kind::loop:
         line(depth) << (stmt.unroll ? "unroll " : "for ") << bounded(stmt.axis) << "\n";

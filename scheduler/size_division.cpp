@@ -19,11 +19,15 @@ bool GridBox::contains(std::span<const size_t> cell) const {
   return true;
 }
 
-SizeDivision::SizeDivision(std::vector<size_t> shape, std::vector<std::vector<double>> losses)
-    : shape_(std::move(shape)), losses_(std::move(losses)) {
+SizeDivision::SizeDivision(std::vector<size_t> shape, std::vector<std::vector<double>> losses,
+                           std::vector<double> weights)
+    : shape_(std::move(shape)), losses_(std::move(losses)), weights_(std::move(weights)) {
   size_t cells = 1;
   for (const size_t side : shape_) cells *= side;
-  TCC_CHECK(cells > 0 && losses_.size() == cells, losses_.size(), " cells, not ", cells);
+  TCC_CHECK(cells > 0 && losses_.size() == cells && weights_.size() == cells, losses_.size(),
+            " cells and ", weights_.size(), " weights, not ", cells);
+  for (size_t cell = 0; cell < cells; ++cell)
+    if (weights_[cell] <= 0) std::ranges::fill(losses_[cell], 0);
   now_.loss = std::numeric_limits<double>::infinity();
   for (size_t option = 0; option < losses_.front().size(); ++option)
     if (const double loss = loss_of({&option, 1}); loss < now_.loss) now_ = {{option}, loss};
@@ -32,10 +36,12 @@ SizeDivision::SizeDivision(std::vector<size_t> shape, std::vector<std::vector<do
 
 double SizeDivision::loss_of(std::span<const size_t> options) const {
   double sum = 0;
-  for (const std::vector<double>& cell : losses_) {
+  for (size_t i = 0; i < losses_.size(); ++i) {
+    const std::vector<double>& cell = losses_[i];
     double least = cell[options.front()];
     for (const size_t option : options) least = std::min(least, cell[option]);
-    sum += least;
+    // An option that is none there is none however little the cell weighs.
+    sum += least < kNoChoice ? weights_[i] * least : least;
   }
   return sum;
 }
@@ -65,10 +71,6 @@ void SizeDivision::find_next() {
     if (const double loss = loss_of(more); loss < next_.loss) next_ = {std::move(more), loss};
   }
   if (next_.options.size() > now_.options.size()) next_ = swapped(std::move(next_));
-}
-
-double SizeDivision::next_gain() const {
-  return (now_.loss - next_.loss) / static_cast<double>(losses_.size());
 }
 
 void SizeDivision::add() {
@@ -129,14 +131,14 @@ std::vector<GridBox> SizeDivision::boxes() const {
   return boxes;
 }
 
-void divide_sizes(std::span<SizeDivision* const> divisions, std::span<const double> weights,
-                  size_t most_choices, size_t most_added, double least_gain) {
+void divide_sizes(std::span<SizeDivision* const> divisions, size_t most_choices, size_t most_added,
+                  double least_gain) {
   std::vector<size_t> choices(divisions.size(), 1);
   for (size_t added = 0; added < most_added; ++added) {
     size_t best = divisions.size();
     double most = 0;
     for (size_t i = 0; i < divisions.size(); ++i) {
-      const double gain = choices[i] < most_choices ? divisions[i]->next_gain() * weights[i] : 0;
+      const double gain = choices[i] < most_choices ? divisions[i]->next_gain() : 0;
       if (gain <= most) continue;
       most = gain;
       best = i;

@@ -12,10 +12,11 @@
 namespace tcc::sched {
 namespace {
 
-// A further kernel must save that much of a program's time, on average over all sizes; in programs
-// of more than kFewRegions regions, each of which takes little of the time, the less the more they
-// are.
-constexpr double kLeastGain = 0.006;
+// A further kernel must save that much of a program's time for each open dim, on average over all
+// sizes: to look at the sizes of several dims takes the time of several kernels. In programs of
+// more than kFewRegions regions, each of which takes little of the time, it is the less the more
+// they are.
+constexpr double kLeastGain = 0.003;
 constexpr size_t kFewRegions = 12;
 // In programs of many regions, that many kernels are added for each on average.
 constexpr size_t kMostAdded = 2;
@@ -130,18 +131,6 @@ double span_of(const SizeCell& cell) {
   const double least = static_cast<double>(std::max<int64_t>(cell.least, 1)),
                most = static_cast<double>(std::max<int64_t>(cell.most, 1));
   return std::log((most + static_cast<double>(cell.multiple)) / least);
-}
-
-// Cells weigh as much as they have sizes, one on average.
-void weigh(std::span<const double> weights, std::vector<std::vector<double>>& losses) {
-  double all = 0;
-  for (const double weight : weights) all += weight;
-  for (size_t i = 0; i < weights.size(); ++i)
-    for (double& loss : losses[i])
-      if (weights[i] <= 0)
-        loss = 0;
-      else if (loss < kNoChoice)
-        loss *= weights[i] / all * static_cast<double>(weights.size());
 }
 
 // The class of a size.
@@ -298,12 +287,9 @@ CandidatePtr SizedChoices::match(const Region& region, const Template* by) const
   return *match;
 }
 
-std::vector<std::vector<double>> SizedChoices::losses(const SizedRegion& region,
-                                                      const std::vector<Cell>& cells,
-                                                      const std::vector<size_t>& chosen) const {
+void SizedChoices::estimate(SizedRegion& region, const std::vector<Cell>& cells,
+                            const std::vector<size_t>& chosen, int times) const {
   const ir::AtomPtr classed = region.axes[region.classes.axis].number.as_atom();
-  std::vector<std::vector<double>> losses;
-  std::vector<double> weights;
   for (size_t i = 0; i < cells.size(); ++i) {
     const Cell& cell = cells[i];
     std::map<std::tuple<const Template*, int64_t, bool>, CandidatePtr> known;
@@ -329,11 +315,13 @@ std::vector<std::vector<double>> SizedChoices::losses(const SizedRegion& region,
       // A kernel of a range of sizes need be none where one of them is a number.
       if (one < 0) one = seconds_of(candidate(option, true), option.config.config);
     }
-    losses.push_back(losses_of(seconds, region.options, chosen[i]));
-    weights.push_back(cell.weight);
+    SizedRegion::Cell& estimated = region.cells.emplace_back();
+    estimated.weight = cell.weight;
+    estimated.seconds = std::max(0.0, seconds[chosen[i]]) * times;
+    for (const auto& [symbol, all] : symbols_) estimated.sizes[symbol] = all.usual;
+    for (const auto& [symbol, sized] : cell.box) estimated.sizes[symbol] = sized.usual;
+    estimated.losses = losses_of(seconds, region.options, chosen[i]);
   }
-  weigh(weights, losses);
-  return losses;
 }
 
 // The box with neighbours of the sizes that are numbers there, though not everywhere.
@@ -561,26 +549,59 @@ SizedRegion SizedChoices::look_at(const CandidatePtr& candidate, int times) cons
     else
       known->config.tier = std::min(known->config.tier, option.config.tier);
   }
-  std::vector<size_t> shape = {region.classes.multiples.size()};
-  for (const SizeAxis& axis : region.axes) shape.push_back(axis.cells.size());
-  region.division.emplace(std::move(shape), losses(region, cells, chosen));
+  estimate(region, cells, chosen, times);
   return region;
 }
 
+const SizedRegion::Cell& SizedRegion::cell_of(const ir::Numbers& sizes) const {
+  const auto number_of = [&](const SizeAxis& axis) {
+    return axis.number.evaluate(
+        [&](const ir::Atom& atom) { return std::optional(sizes.at(atom.name)); });
+  };
+  size_t cell = class_of(classes, number_of(axes[classes.axis]));
+  for (const SizeAxis& axis : axes) {
+    const int64_t number = number_of(axis);
+    const auto found =
+        std::ranges::find_if(axis.cells, [&](const SizeCell& one) { return number <= one.most; });
+    const auto at = static_cast<size_t>(found - axis.cells.begin());
+    cell = cell * axis.cells.size() + std::min(at, axis.cells.size() - 1);
+  }
+  return cells[cell];
+}
+
 void divide_sizes(std::span<SizedRegion> regions) {
-  double all = 0;
-  for (const SizedRegion& region : regions) all += region.seconds;
+  std::map<ir::Numbers, double> known;
+  const auto seconds_of_program = [&](const ir::Numbers& sizes) {
+    const auto [entry, is_new] = known.try_emplace(sizes, 0);
+    if (is_new)
+      for (const SizedRegion& region : regions)
+        entry->second += region.axes.empty() ? region.seconds : region.cell_of(sizes).seconds;
+    return entry->second;
+  };
   std::vector<SizeDivision*> divisions;
-  std::vector<double> weights;
+  size_t dims = 1;
   for (SizedRegion& region : regions) {
-    if (!region.division) continue;
+    if (region.axes.empty()) continue;
+    dims = region.cells.front().sizes.size();
+    double all = 0;
+    for (const SizedRegion::Cell& cell : region.cells) all += cell.weight;
+    std::vector<std::vector<double>> losses;
+    std::vector<double> weights;
+    for (const SizedRegion::Cell& cell : region.cells) {
+      const double seconds = cell.weight > 0 ? seconds_of_program(cell.sizes) : 0;
+      const double part = seconds > 0 ? cell.seconds / seconds : 1;
+      weights.push_back(all > 0 ? cell.weight / all * part : 0);
+      losses.push_back(cell.losses);
+    }
+    std::vector<size_t> shape = {region.classes.multiples.size()};
+    for (const SizeAxis& axis : region.axes) shape.push_back(axis.cells.size());
+    region.division.emplace(std::move(shape), std::move(losses), std::move(weights));
     divisions.push_back(&*region.division);
-    weights.push_back(all > 0 ? region.seconds / all : 1);
   }
   const size_t most = std::max<size_t>(exec::kMostChoices - 1, kMostAdded * divisions.size());
-  const double least = kLeastGain * static_cast<double>(kFewRegions) /
+  const double least = kLeastGain * static_cast<double>(dims * kFewRegions) /
                        static_cast<double>(std::max(kFewRegions, divisions.size()));
-  divide_sizes(divisions, weights, exec::kMostChoices, most, least);
+  divide_sizes(divisions, exec::kMostChoices, most, least);
 }
 
 std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const {

@@ -97,12 +97,23 @@ struct SizedRegion {
   std::vector<SizeAxis> axes = {};  // none: it has no open dims
   SizeClasses classes = {};
   std::vector<Option> options = {};
-  // Divides the classes and the axes' cells; its choices are the options.
+  // A class's cell of each axis, in row-major order.
+  struct Cell {
+    double weight = 0;           // of all sizes, how many it has; 0: none
+    double seconds = 0;          // of all launches in a run, by the option that is best there
+    ir::Numbers sizes = {};      // usual ones there, of all symbols of the program
+    std::vector<double> losses;  // of each option: see SizeDivision
+  };
+  std::vector<Cell> cells = {};
+  // Divides the cells, once divide_sizes() has seen all regions; its choices are the options.
   std::optional<SizeDivision> division = {};
+
+  const Cell& cell_of(const ir::Numbers& sizes) const;
 };
 
 // Divides the regions' sizes: a program gets few kernels more than it has regions, where it gains
-// most by the cost models.
+// most by the cost models. What a region loses at some sizes counts as much as it takes of the
+// program's time there.
 void divide_sizes(std::span<SizedRegion> regions);
 
 // Thread-safe.
@@ -138,10 +149,9 @@ class SizedChoices {
     std::shared_ptr<const RegionAtSizes> owner;
     CandidatePtr candidate;
   };
-  // Returns the loss of each of the region's options in each cell; `chosen` are those that
-  // `configs` has there.
-  std::vector<std::vector<double>> losses(const SizedRegion& region, const std::vector<Cell>& cells,
-                                          const std::vector<size_t>& chosen) const;
+  // Sets the region's cells; `chosen` are the options that `configs` has there.
+  void estimate(SizedRegion& region, const std::vector<Cell>& cells,
+                const std::vector<size_t>& chosen, int times) const;
 
   std::shared_ptr<const RegionAtSizes> at(const SizeBox& box) const;
   CandidatePtr match(const Region& region, const Template* by) const;

@@ -35,6 +35,8 @@ const Dialect& cuda_dialect() {
     d.vector_load = "((const {word}*){buffer})[{index}]";
     d.early_vector_load = "tcc_cuda_load{words}((const {word}*){buffer} + ({index}))";
     d.vector_store = "(({word}*){buffer})[{index}] = {value}";
+    d.vector_store_where =
+        "tcc_cuda_store{words}(({word}*){buffer} + ({index}), {value}, {condition})";
     d.vector_make = "make_uint{words}({values})";
     d.vector_word = "{vector}.{component}";
     d.release = "tcc_cuda_release();";

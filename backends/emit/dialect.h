@@ -51,6 +51,9 @@ struct Dialect {
   // do not.
   std::string early_vector_load;
   std::string vector_store;  // {words} {buffer} {index} {value}
+  // The same where {condition} holds, for compilers that would otherwise move the loads which the
+  // value is made of under the condition, too; "" when they do not.
+  std::string vector_store_where;
   // An element of {bytes} bytes behind {type} {buffer} where a subscript has 32 bits but {index}
   // needs 64; "" where subscripts are wide enough.
   std::string far_element;

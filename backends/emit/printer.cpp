@@ -283,9 +283,11 @@ void Printer::store_vector(const Stmt& stmt) {
   auto element = [&](int64_t i) {
     return names_.of(stmt.variable) + "[" + std::to_string(i) + "]";
   };
+  const std::string condition = stmt.value ? without_parentheses(expression(stmt.value)) : "",
+                    where = stmt.value ? "if (" + condition + ") " : "";
   if (elements == 1) {
     for (int64_t i = 0; i < stmt.count; ++i)
-      line(buffer_element(stmt.buffer, stmt.index + i) + " = " +
+      line(where + buffer_element(stmt.buffer, stmt.index + i) + " = " +
            to_storage(stored, from, element(i), dialect_.storage.at(stored)) + ";");
     return;
   }
@@ -304,12 +306,16 @@ void Printer::store_vector(const Stmt& stmt) {
                                            {{"words", std::to_string(words)}, {"values", values}});
     std::string at = index(floordiv(stmt.index + start, elements));
     std::string count = std::to_string(words);
-    line((is_far() ? far_element("Words" + count, stmt.buffer, at, words * 4) + " = " + vector
-                   : fill(dialect_.vector_store, {{"word", type},
-                                                  {"words", count},
-                                                  {"buffer", buffer_name(stmt.buffer)},
-                                                  {"index", at},
-                                                  {"value", vector}})) +
+    const bool is_one = stmt.value && !is_far() && !dialect_.vector_store_where.empty();
+    const std::string& store = is_one ? dialect_.vector_store_where : dialect_.vector_store;
+    line((is_one ? "" : where) +
+         (is_far() ? far_element("Words" + count, stmt.buffer, at, words * 4) + " = " + vector
+                   : fill(store, {{"word", type},
+                                  {"words", count},
+                                  {"buffer", buffer_name(stmt.buffer)},
+                                  {"index", at},
+                                  {"value", vector},
+                                  {"condition", condition}})) +
          ";");
   }
 }

@@ -45,7 +45,8 @@ Expr element_of(const Expr& bits, const ExprNode& load) {
 
 }  // namespace
 
-HeldLoads::HeldLoads(const Expr& value, const Axes& axes) : lane_(axes.lane) {
+HeldLoads::HeldLoads(const Expr& value, const Axes& axes)
+    : lane_(axes.lane), is_by_lane_(axes.is_by_lane) {
   AxisUse use;
   const auto depends = [&](const Expr& e, const SymInt& axis) {
     return !axis.is_const() && use.of(e).free.contains(axis.as_atom());
@@ -53,18 +54,19 @@ HeldLoads::HeldLoads(const Expr& value, const Axes& axes) : lane_(axes.lane) {
   const int64_t lanes = ir::extent_of(lane_).value();
   const auto of = [&](const Expr& e) {
     if (!depends(e, axes.query)) return Of::key;
-    const SymInt moved = e->index.substitute(axes.query, axes.query + kShared)
-                             .substitute(axes.group, axes.group + kShared / lanes);
+    const SymInt moved =
+        e->index.substitute(axes.query, axes.query + kShared)
+            .substitute(axes.keys, axes.keys + kShared / (is_by_lane_ ? 1 : lanes));
     return moved == e->index ? Of::distance : Of::pair;
   };
   // The outermost loads, which others may be indices of.
   ir::rewrite(value, [&](const Expr& e) -> Expr {
     if (e->kind != ExprNode::Kind::load) return nullptr;
-    if (!fits_a_word(e->stored) || !(depends(e, lane_) || depends(e, axes.group))) return e;
+    if (!fits_a_word(e->stored) || !(depends(e, lane_) || depends(e, axes.keys))) return e;
     const auto is_same = [&](const Held& held) { return ir::compare(held.load, e) == 0; };
     if (std::ranges::any_of(loads_, is_same)) return e;
     Held held = {e, Form::each, of(e)};
-    if (!depends(e, lane_))
+    if (!is_by_lane_ && !depends(e, lane_))
       held.form = Form::shared;
     else if (is_half(e->stored) && lanes == 2)
       held.form = Form::halves;
@@ -90,7 +92,27 @@ int64_t HeldLoads::words_of_distances() const { return words_of(Of::distance); }
 
 int64_t HeldLoads::words_apart() const { return words_of(Of::pair); }
 
+// Where a lane's half of a word begins.
+Expr HeldLoads::half_of_lane() const { return ir::cast(ir::index_value(lane_ * 16), DType::u32); }
+
+Block HeldLoads::load_lane(const Variable& held) const {
+  Block block;
+  for (const Held& of : loads_) {
+    const ExprNode& load = *of.load;
+    const Expr bits = bits_of(of.load, load.stored);
+    if (of.form == Form::halves) {
+      const Expr half = ir::call(Fn::shift_left, {bits, half_of_lane()});
+      block.push_back(set_element(held, of.first,
+                                  ir::call(Fn::bitwise_or, {ir::element(held, of.first), half})));
+    } else {
+      block.push_back(set_element(held, of.first + lane_, bits));
+    }
+  }
+  return block;
+}
+
 Block HeldLoads::load(const Variable& held) const {
+  if (is_by_lane_) return load_lane(held);
   const int64_t lanes = ir::extent_of(lane_).value();
   Block block;
   for (const Held& of : loads_) {
@@ -136,8 +158,7 @@ Expr HeldLoads::read(const Expr& value, const Variable& held) const {
       if (of.form == Form::shared) return element_of(ir::element(held, of.first), *e);
       if (of.form == Form::each) return element_of(ir::element(held, of.first + lane_), *e);
       const Expr word = ir::element(held, of.first);
-      const Expr shift = ir::cast(ir::index_value(lane_ * 16), DType::u32);
-      const Expr half = ir::call(Fn::shift_right, {word, shift});
+      const Expr half = ir::call(Fn::shift_right, {word, half_of_lane()});
       // A shift to the left drops the other half: no mask is needed.
       return element_of(
           e->stored == DType::bf16 ? half : ir::call(Fn::bitwise_and, {half, number(0xffff)}), *e);

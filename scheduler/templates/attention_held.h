@@ -11,11 +11,13 @@ namespace tcc::sched {
 
 class HeldLoads {
  public:
-  // The places of values: `lane` numbers the keys of `group`, and rows are of a `query`.
+  // The places of values: `lane` numbers the keys of a group, and rows are of a `query`. `keys`
+  // numbers groups, or, with `is_by_lane`, single keys: each lane sets it.
   struct Axes {
-    SymInt lane, group, query;
+    SymInt lane, keys, query;
+    bool is_by_lane = false;
   };
-  // Those of `value` that depend on the group or on the lane. Values of 64 bits, and of integers of
+  // Those of `value` that depend on the keys or on the lane. Values of 64 bits, and of integers of
   // 8 and 16 bits with a sign, are loaded where they are read.
   HeldLoads(const Expr& value, const Axes& axes);
 
@@ -27,7 +29,8 @@ class HeldLoads {
   // The words that differ between a group's queries otherwise.
   int64_t words_apart() const;
 
-  // Statements that set the words of the array.
+  // Statements that set the words of the array. With `is_by_lane` they are in a loop over lanes,
+  // and the words are 0 before.
   Block load(const Variable& held) const;
   // The value, made of the words.
   Expr read(const Expr& value, const Variable& held) const;
@@ -44,8 +47,11 @@ class HeldLoads {
     int64_t words = 1, first = 0;
   };
   int64_t words_of(Of of) const;
+  Block load_lane(const Variable& held) const;
+  Expr half_of_lane() const;
 
   SymInt lane_;
+  bool is_by_lane_;
   std::vector<Held> loads_;
   int64_t words_ = 0;
 };

@@ -163,15 +163,17 @@ Expr AttentionHooks::score_of_pair(Keys keys, const Expr& raw, const SymInt& bat
 
 HeldWords AttentionHooks::held_words() const {
   HeldWords words;
-  if (!tile_.holds || !plan_.all_keys.divisible_by(kPair)) return words;
+  if (!tile_.holds) return words;
+  const bool by_lane = !plan_.all_keys.divisible_by(kPair);
   const SymInt batch = SymInt::axis("batch", plan_.all_batches()),
                query = SymInt::axis("q", plan_.all_queries), v = SymInt::axis("v", kPair),
-               group = SymInt::axis("k", floordiv(plan_.all_keys, kPair));
-  const auto loads_of = [&](Keys keys) {
-    const Expr value = score_of_pair(keys, ir::read(plan_.raw), batch,
-                                     {{plan_.query, query}, {plan_.key, group * kPair + v}},
-                                     group * kPair, v, nullptr);
-    return HeldLoads(value, {v, group, query});
+               keys = SymInt::axis("k", floordiv(plan_.all_keys, by_lane ? 1 : kPair)),
+               first = by_lane ? keys : keys * kPair, column = by_lane ? SymInt(0) : v;
+  const auto loads_of = [&](Keys of) {
+    const Expr value =
+        score_of_pair(of, ir::read(plan_.raw), batch,
+                      {{plan_.query, query}, {plan_.key, first + column}}, first, column, nullptr);
+    return HeldLoads(value, {v, keys, query, by_lane});
   };
   if (!plan_.bounds_are_all) {
     const HeldLoads loads = loads_of(Keys::any);
@@ -230,13 +232,28 @@ Hook AttentionHooks::of_pair(std::string name, Keys of, Part part) const {
   };
   const bool may_end = of == Keys::any && !(round_up_to(keys, tile_.block_k) == keys);
   const auto no_key = [&] { return Block{set_element(values, v, minus_infinity())}; };
+  const auto loads_of = [&](const Expr& value, const HeldLoads::Axes& axes) {
+    HeldLoads loads(value, axes);
+    TCC_CHECK(held_words == 0 || loads.words() == held_words, "scores load ", loads.words(),
+              " words, not ", held_words);
+    return loads;
+  };
   if (!keys.divisible_by(kPair)) {
-    const SymInt key = SymInt::axis("k", keys);
+    const SymInt number = (pair + column) * kPair + v;
     Block lane;
-    if (!key.is_const()) lane.push_back(let_index(key, (pair + column) * kPair + v));
-    append(lane, stored(value_at(key), 0));
-    if (of == Keys::any)
-      lane = {branch(ir::index_less((pair + column) * kPair + v, keys), std::move(lane), no_key())};
+    if (part == Part::words) {
+      const SymInt key = clamped_axis(lane, "k", number, keys);
+      append(lane, loads_of(value_at(key), {v, key, q, true}).load(held));
+      for (int64_t word = 0; word < held_words; ++word)
+        hook.body.push_back(set_element(held, word, ir::constant_int(DType::u32, 0)));
+    } else {
+      const SymInt key = SymInt::axis("k", keys);
+      if (!key.is_const()) lane.push_back(let_index(key, number));
+      const Expr value = value_at(key);
+      const HeldLoads loads = loads_of(value, {v, key, q, true});
+      append(lane, stored(held_words > 0 ? loads.read(value, held) : value, 0));
+      if (of == Keys::any) lane = {branch(ir::index_less(number, keys), std::move(lane), no_key())};
+    }
     hook.body.push_back(loop(v, std::move(lane), true));
     return hook;
   }
@@ -244,7 +261,7 @@ Hook AttentionHooks::of_pair(std::string name, Keys of, Part part) const {
   Block body, none;
   if (!group.is_const()) body.push_back(let_index(group, pair + column));
   const Expr value = value_at(group * kPair + v);
-  const HeldLoads loads(value, {v, group, q});
+  const HeldLoads loads = loads_of(value, {v, group, q});
   if (part == Part::words) {
     append(body, loads.load(held));
     for (int64_t word = 0; word < held_words; ++word)

@@ -16,6 +16,26 @@ Hook::Parameter passed_place(std::string name, const SymInt& extent) {
   return Hook::index_parameter(std::move(name), extent.is(0) || extent.is(1) ? SymInt(2) : extent);
 }
 
+bool is_store(const Stmt& stmt) {
+  return stmt.kind == Stmt::Kind::store || stmt.kind == Stmt::Kind::store_vector;
+}
+
+bool has_store(const Block& block) {
+  return std::ranges::any_of(block, [](const Stmt& stmt) {
+    return is_store(stmt) || has_store(stmt.body) || has_store(stmt.otherwise);
+  });
+}
+
+// Removes the stores of vectors that the block ends with, if it has no others, and returns them.
+Block take_stores(Block& block) {
+  auto begin = block.end();
+  while (begin != block.begin() && std::prev(begin)->kind == Stmt::Kind::store_vector) --begin;
+  if (has_store({block.begin(), begin})) return {};
+  Block stores(begin, block.end());
+  block.erase(begin, block.end());
+  return stores;
+}
+
 }  // namespace
 
 Hook ContractionHooks::load(bool of_a, std::string name) const {
@@ -103,25 +123,42 @@ Hook ContractionHooks::epilogue(std::span<const int> read) const {
     for (size_t i = 0; i < sinks.size(); ++i) sinks[i].value = values[i];
     return vectorize(sinks, lane);
   };
-  Block body;
-  if (!row.is_const()) body.push_back(let_index(row, raw_row));
-  std::vector<Expr> guards = {row_inside};
-  if (n_size.divisible_by(width)) {
-    const SymInt parts = floordiv(n_size, width), part = SymInt::axis("n", parts);
-    guards.push_back(ir::index_less(raw_part, parts));
-    if (!part.is_const()) body.push_back(let_index(part, raw_part));
-    append(body, store_at(part * width + v, v));
-  } else {
-    SymInt col = SymInt::axis("n", n_size);
-    Block lane;
-    if (!col.is_const()) lane.push_back(let_index(col, raw_part * width + v));
+  const auto guarded = [](const Expr& guard, Block block) {
+    return guard && !ir::is_true(guard) ? Block{branch(guard, std::move(block))} : block;
+  };
+  if (!n_size.divisible_by(width)) {
+    const SymInt col = SymInt::axis("n", n_size), number = raw_part * width + v;
+    Block body, lane;
+    if (!row.is_const()) body.push_back(let_index(row, raw_row));
+    if (!col.is_const()) lane.push_back(let_index(col, number));
     append(lane, store_at(col, 0));
-    body.push_back(
-        loop(v, {branch(ir::index_less(raw_part * width + v, n_size), std::move(lane))}, true));
+    body.push_back(loop(v, {branch(ir::index_less(number, n_size), std::move(lane))}, true));
+    hook.body = guarded(row_inside, std::move(body));
+    return hook;
   }
-  Expr guard = ir::all_of(guards);
-  hook.body =
-      guard && !ir::is_true(guard) ? Block{branch(guard, std::move(body))} : std::move(body);
+  const SymInt parts = floordiv(n_size, width), part = SymInt::axis("n", parts);
+  Block body = store_at(part * width + v, v);
+  const Expr guard = ir::all_of(std::vector{row_inside, ir::index_less(raw_part, parts)});
+  // Only stores have the condition: what is past the end computes with the last row or part, so
+  // that the loads of all calls are under way at once.
+  Block stores;
+  if (guard && !ir::is_true(guard)) stores = take_stores(body);
+  for (Stmt& store : stores) store.value = guard;
+  Block places;
+  const auto place = [&](const SymInt& axis, const SymInt& raw, const SymInt& size,
+                         std::string clamped) {
+    if (axis.is_const()) return;
+    places.push_back(let_index(axis, raw));
+    if (stores.empty() || clamp_to(raw, size) == raw) return;
+    const SymInt inside = SymInt::axis(std::move(clamped), size);
+    places.push_back(let_index(inside, clamp_to(raw, size)));
+    body = substitute(body, axis, inside);
+  };
+  place(row, raw_row, m_size, "read_m");
+  place(part, raw_part, parts, "read_n");
+  append(places, std::move(body));
+  append(hook.body, stores.empty() ? guarded(guard, std::move(places)) : std::move(places));
+  append(hook.body, std::move(stores));
   return hook;
 }
 

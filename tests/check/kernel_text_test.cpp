@@ -50,6 +50,7 @@ TEST(KernelText, IsReadAsWritten) {
   cluster wait
   for _ < 1
     b1[0..] = x[0..4)
+    b1[4..] = x[0..4) where ([row] < 3)
 )");
 }
 

@@ -218,6 +218,28 @@ TEST(AttentionSm90, LoadsAheadWhatScoresRead) {
   EXPECT_TRUE(has("soft-cap", "p.held_inside = 0;"));
 }
 
+// Keys of open length, whose pairs may lie apart and of which the last may be none, too: elements
+// of 16 bits are one word, and those past the end are the last one's.
+TEST(AttentionSm90, LoadsAheadWhatScoresOfAnyLengthRead) {
+  backends::CompileOptions options;
+  options.binaries = false;
+  options.dims = {{"D", 64}, {"S", 999}};
+  options.open_dims["S"] = {17, 1024, 1};
+  const exec::Executable executable =
+      backends::compile(load_graph(testing::source_dir() / "bench/cases/attention-bias.yaml"),
+                        sched::target_by_name("cuda:sm_90a"), options);
+  int kernels = 0;
+  for (const exec::KernelBinary& kernel : executable.kernels) {
+    if (kernel.template_name != "attention_sm90") continue;
+    ++kernels;
+    EXPECT_NE(kernel.source.find("p.held_inside = 1;"), std::string::npos);
+    const size_t hold = kernel.source.find("void hold_inside(");
+    ASSERT_NE(hold, std::string::npos);
+    EXPECT_NE(kernel.source.find("i32 k = min(size_S - 1, ", hold), std::string::npos);
+  }
+  EXPECT_GT(kernels, 0);
+}
+
 // Distances are numbers that are computed, for a tile once: then a column's number is added.
 TEST(AttentionSm90, ComputesWhatIsLinearInKeysByColumns) {
   const std::string source = kernel_of_case("alibi", 128, false).source;

@@ -81,6 +81,32 @@ TEST(OpenProducts, AreOnMatrixUnitsOfCuda) {
 }
 
 // Columns and sums of B, whose lines have the alignment of one element, or of whole vectors.
+// What an epilogue reads stands under no condition: its loads do not wait for one another.
+TEST(OpenProducts, OnlyStoresHaveAConditionOfTheLastRows) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: g\ndims: {B: 512}\n"
+      "inputs: {x: {dtype: bf16, shape: [B, 512]}, r: {dtype: bf16, shape: [B, 512]}}\n"
+      "weights: {w: {dtype: bf16, shape: [512, 512], init: {normal: 0.1}}, "
+      "b: {dtype: bf16, shape: [512], init: {normal: 0.1}}}\n"
+      "nodes: [{out: l, op: linear, in: [x, w, b]}, {out: y, op: add, in: [l, r]}]\n"
+      "outputs: [y]\n",
+      "g.yaml", ".");
+  CompileOptions options;
+  options.open_dims = {{"B", {1, 4096, 1}}};
+  options.binaries = false;
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a"}) {
+    const exec::Executable executable = compile(graph, sched::target_by_name(target), options);
+    const std::string& source =
+        executable.kernels[static_cast<size_t>(exec::usual_launches(executable).front()->kernel)]
+            .source;
+    const size_t begin = source.find("void epilogue(");
+    ASSERT_NE(begin, std::string::npos) << target;
+    const std::string epilogue = source.substr(begin, source.find("\n}\n", begin) - begin);
+    EXPECT_NE(epilogue.find("tcc_cuda_store"), std::string::npos) << target << epilogue;
+    EXPECT_EQ(epilogue.find("if ("), std::string::npos) << target << epilogue;
+  }
+}
+
 TEST(OpenProducts, OfColumnsAndSumsAreOnMatrixUnitsOfCuda) {
   const ir::Graph graph = parse_yaml_graph(
       "tcc: 1\nname: g\ndims: {B: 256}\n"

@@ -13,10 +13,10 @@ namespace {
 std::vector<GridBox> divide_sizes(const std::vector<size_t>& shape,
                                   const std::vector<std::vector<double>>& losses, size_t most,
                                   double least_gain) {
-  SizeDivision division(shape, losses);
+  const std::vector<double> weights(losses.size(), 1.0 / static_cast<double>(losses.size()));
+  SizeDivision division(shape, losses, weights);
   SizeDivision* const all[] = {&division};
-  const double weights[] = {1};
-  sched::divide_sizes(all, weights, most, 100, least_gain);
+  sched::divide_sizes(all, most, 100, least_gain);
   return division.boxes();
 }
 
@@ -92,15 +92,43 @@ TEST(SizeDivision, ExchangesChoices) {
 // Further choices go to the division whose gain weighs most.
 TEST(SizeDivision, DivisionsShareChoices) {
   const std::vector<std::vector<double>> losses = {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}};
-  SizeDivision a({3}, losses), b({3}, losses);
+  const std::vector<double> little(3, 0.2 / 3), much(3, 0.8 / 3);
+  SizeDivision a({3}, losses, little), b({3}, losses, much);
   SizeDivision* const both[] = {&a, &b};
-  const double weights[] = {0.2, 0.8};
-  sched::divide_sizes(both, weights, 8, 3, 0.01);
+  sched::divide_sizes(both, 8, 3, 0.01);
   EXPECT_EQ(a.boxes().size(), 2u);
   EXPECT_EQ(b.boxes().size(), 3u);
   EXPECT_EQ(b.next_gain(), 0);
-  sched::divide_sizes(both, weights, 8, 100, 0.1);
+  sched::divide_sizes(both, 8, 100, 0.1);
   EXPECT_EQ(a.boxes().size(), 2u) << "a third of 0.2 is too little";
+}
+
+// A choice is for the cells that weigh most, however the others lose.
+TEST(SizeDivision, CellsWeigh) {
+  const std::vector<std::vector<double>> losses = {{0, 0.4}, {0, 0.4}, {0.3, 0}};
+  const auto choice = [&](std::vector<double> weights) {
+    SizeDivision division({3}, losses, std::move(weights));
+    return division.boxes().front().choice;
+  };
+  EXPECT_EQ(choice({1, 1, 1}), 0u);
+  EXPECT_EQ(choice({1, 1, 4}), 1u);
+  EXPECT_EQ(choice({0, 0, 1}), 1u);
+}
+
+// A region gets a kernel for the sizes at which it takes much of the program's time.
+TEST(SizedRegions, CountByTheirPartOfTheTimeAtEachSize) {
+  const auto region = [](double at_small, double at_large) {
+    SizedRegion one;
+    one.axes = {{SymInt::symbol("B"), {{1, 8, 4}, {9, 64, 32}}}};
+    // The first option is the best one for small sizes, the other for large ones.
+    one.cells = {{1, at_small, {{"B", 4}}, {0, 0.2}}, {1, at_large, {{"B", 32}}, {0.1, 0}}};
+    return one;
+  };
+  SizedRegion regions[] = {region(9e-6, 1e-6), region(1e-6, 99e-6)};
+  divide_sizes(regions);
+  EXPECT_EQ(regions[0].division->boxes().size(), 1u);
+  EXPECT_EQ(regions[1].division->boxes().size(), 2u);
+  EXPECT_EQ(&regions[0].cell_of({{"B", 9}}), &regions[0].cells[1]);
 }
 
 TEST(SizeCells, CoverARange) {

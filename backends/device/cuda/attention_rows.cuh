@@ -25,11 +25,11 @@ struct QueryTilePlace {
 };
 template <i32 HEADS, bool ORDERS, class Batches, class Tiles>
 TCC_FN QueryTilePlace query_tile(i32 n, Batches batches, Tiles tiles) {
-  const i32 section = HEADS * tiles;
-  const i32 first = n / section * HEADS;
-  const i32 heads = batches - first < HEADS ? batches - first : HEADS;
-  const i32 in_section = n % section;
-  return {first + in_section % heads, ORDERS ? tiles - 1 - in_section / heads : in_section / heads};
+  const i32 section = HEADS * tiles, number = Batches::is(HEADS) ? 0 : quotient(n, section);
+  const i32 first = number * HEADS, in_section = n - number * section, left = batches - first;
+  const i32 heads = Batches::fills(HEADS) || left > HEADS ? HEADS : left;
+  const i32 at = heads == HEADS ? in_section / HEADS : quotient(in_section, heads);
+  return {first + in_section - at * heads, ORDERS ? tiles - 1 - at : at};
 }
 
 // Tiles of keys [first, end) that some query of a tile of queries sees, of which all queries see all keys of [inside,

@@ -96,7 +96,7 @@ TCC_ENTRY {
   const INDEX block = INDEX(TCC_BLOCK);
   if (block >= TILES) return;
   const TilePlace tile =
-      tile_place<params.band>(TileNumber(block), tiles_along(SIZE_M, params.block_m), tiles_along(SIZE_N, params.block_n));
+      tile_place<params.band, product.batches == 1>(TileNumber(block), tiles_along(SIZE_M, params.block_m), tiles_along(SIZE_N, params.block_n));
   const i32 row0 = tile.row * i32(params.block_m), col0 = tile.column * i32(params.block_n);
   const i32 warp_m = warp / i32(params.warps_n) * WARP_M, warp_n = warp % i32(params.warps_n) * WARP_N;
 

@@ -167,9 +167,10 @@ template <class Part> constexpr u32 bytes_of_part = __is_empty(Part) ? 0 : sizeo
 struct Tile {
   i32 batch, row, column, row_stored, column_stored;
 };
+constexpr i32 PAST_END = 0x7fffffff;
 constexpr bool RAGGED_M = !SideA::Free::fills(BLOCK_M * CLUSTER_M), RAGGED_N = !SideB::Free::fills(BLOCK_N * CLUSTER_N);
 TCC_FN Tile tile_at(i32 n, i32 tiles_m, i32 tiles_n, i32 cluster_m, i32 cluster_n, i32 size_m, i32 size_n) {
-  const TilePlace place = tile_place<params.band>(n, tiles_m, tiles_n);
+  const TilePlace place = tile_place<params.band, product.batches == 1>(n, tiles_m, tiles_n);
   const i32 row = (place.row * CLUSTER_M + cluster_m) * BLOCK_M, column = (place.column * CLUSTER_N + cluster_n) * BLOCK_N;
   return {place.batch, RAGGED_M ? i32(sm90::first_row(params, row, size_m, BLOCK_M)) : row,
           RAGGED_N ? i32(sm90::first_row(params, column, size_n, BLOCK_N)) : column, row, column};
@@ -306,8 +307,9 @@ TCC_ENTRY {
       auto store = [&](i32 row, i32 column, const Acc(&v)[product.segment], const auto&... residual) {
         row += row0;
         column += tile.column;
-        if (RAGGED_M && row < tile.row_stored) return;
-        if (RAGGED_N && column < tile.column_stored) return;
+        // What another tile stores is past the end for the epilogue, whose loads stand under no condition.
+        if (RAGGED_M && row < tile.row_stored) row = PAST_END;
+        if (RAGGED_N && column < tile.column_stored) column = PAST_END;
         if (product.swapped)
           epilogue(TCC_BUFFERS tile.batch, column, row / product.segment, v, residual...);
         else

@@ -19,13 +19,16 @@ struct TilePlace {
   i32 batch, row, column;
 };
 // The n-th tile of batches of tiles_m x tiles_n. Tiles are walked in bands of BAND rows, so that those which are
-// worked on at the same time share rows and columns in L2.
-template <i32 BAND, class N>
+// worked on at the same time share rows and columns in L2. Where sizes are open each division takes as long as a tenth of
+// a small kernel: those whose quotient is known are left out.
+template <i32 BAND, bool ONE_BATCH, class N>
 TCC_FN TilePlace tile_place(N n, i32 tiles_m, i32 tiles_n) {
-  const i32 in_batch = i32(n % (tiles_m * tiles_n));
-  const i32 band_start = in_batch / (BAND * tiles_n) * BAND;
-  const i32 band_rows = tiles_m - band_start < BAND ? tiles_m - band_start : BAND;
-  const i32 in_band = in_batch % (BAND * tiles_n);
-  const i32 column = in_band / band_rows;  // one division: the compiler may place two apart
-  return {i32(n / (tiles_m * tiles_n)), band_start + (in_band - column * band_rows), column};
+  const i32 batch = ONE_BATCH ? 0 : i32(n / (tiles_m * tiles_n));
+  const i32 in_batch = ONE_BATCH ? i32(n) : i32(n % (tiles_m * tiles_n));
+  const i32 band = quotient(in_batch, BAND * tiles_n), band_start = band * BAND;
+  const i32 in_band = in_batch - band * (BAND * tiles_n);
+  const i32 left = tiles_m - band_start, band_rows = left < BAND ? left : BAND;
+  // One division: the compiler may place two apart.
+  const i32 column = band_rows == BAND ? in_band / BAND : quotient(in_band, band_rows);
+  return {batch, band_start + (in_band - column * band_rows), column};
 }

@@ -88,21 +88,20 @@ void load_b(i32 batch, i32 at, i32 k, inout f32 out_values[1]) {
 }
 
 void epilogue(i32 batch, i32 row, i32 part, in f32 acc[2]) {
-  if (part < 196) {
-    i32 m = row;
-    i32 n = part;
-    f32 y[2];
-    f32 s = b2.v[m];
-    f32 x[2];
-    uvec2 w = Words2(b3).v[(n % 98) + (n / 98) * 3136 + m * 98];
-    x[0] = tcc_bits_f32(w.x);
-    x[1] = tcc_bits_f32(w.y);
-    [[unroll]]
-    for (i32 v = 0; v < 2; ++v) {
-      y[v] = tcc_max_f32(acc[v] + s, 0.0f) + x[v];
-    }
-    Words2(b4).v[(n % 98) + (n / 98) * 3136 + m * 98] = uvec2(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]));
+  i32 m = row;
+  i32 n = part;
+  i32 read_n = min(195, part);
+  f32 y[2];
+  f32 s = b2.v[m];
+  f32 x[2];
+  uvec2 w = Words2(b3).v[(read_n % 98) + (read_n / 98) * 3136 + m * 98];
+  x[0] = tcc_bits_f32(w.x);
+  x[1] = tcc_bits_f32(w.y);
+  [[unroll]]
+  for (i32 v = 0; v < 2; ++v) {
+    y[v] = tcc_max_f32(acc[v] + s, 0.0f) + x[v];
   }
+  if (part < 196) Words2(b4).v[(n % 98) + (n / 98) * 3136 + m * 98] = uvec2(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]));
 }
 
 // ... backends/device/glsl/contraction.comp follows

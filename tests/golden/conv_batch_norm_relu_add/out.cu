@@ -56,21 +56,20 @@ static __device__ __forceinline__ void load_b(const f32* __restrict__ b0, const 
 }
 
 static __device__ __forceinline__ void epilogue(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, const f32* __restrict__ b3, f32* __restrict__ b4, i32 batch, i32 row, i32 part, const f32 (&acc)[2]) {
-  if (part < 196) {
-    i32 m = row;
-    i32 n = part;
-    f32 y[2];
-    f32 s = b2[m];
-    f32 x[2];
-    uint2 w = ((const uint2*)b3)[(n % 98) + (n / 98) * 3136 + m * 98];
-    x[0] = tcc_bits_f32(w.x);
-    x[1] = tcc_bits_f32(w.y);
-    #pragma unroll
-    for (i32 v = 0; v < 2; ++v) {
-      y[v] = tcc_max_f32(acc[v] + s, 0.0f) + x[v];
-    }
-    ((uint2*)b4)[(n % 98) + (n / 98) * 3136 + m * 98] = make_uint2(tcc_f32_bits(y[0]), tcc_f32_bits(y[1]));
+  i32 m = row;
+  i32 n = part;
+  i32 read_n = min(195, part);
+  f32 y[2];
+  f32 s = b2[m];
+  f32 x[2];
+  uint2 w = ((const uint2*)b3)[(read_n % 98) + (read_n / 98) * 3136 + m * 98];
+  x[0] = tcc_bits_f32(w.x);
+  x[1] = tcc_bits_f32(w.y);
+  #pragma unroll
+  for (i32 v = 0; v < 2; ++v) {
+    y[v] = tcc_max_f32(acc[v] + s, 0.0f) + x[v];
   }
+  tcc_cuda_store2((uint2*)b4 + ((n % 98) + (n / 98) * 3136 + m * 98), make_uint2(tcc_f32_bits(y[0]), tcc_f32_bits(y[1])), part < 196);
 }
 
 // ... backends/device/cuda/contraction.cu follows
