@@ -58,3 +58,11 @@ tcc_status tcc_context_output(tcc_context* context, size_t index, tcc_tensor_inf
     describe(c.specs, index, info);
   });
 }
+
+tcc_status tcc_context_state(tcc_context* context, size_t index, tcc_tensor_info* info) noexcept {
+  return guard([&] {
+    tcc_context& c = given(context, "context");
+    c.specs = specs_of(c.context.states());
+    describe(c.specs, index, info);
+  });
+}

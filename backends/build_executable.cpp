@@ -158,6 +158,8 @@ class Builder {
     executable_.name = graph_.name;
     executable_.target = target_;
     for (const auto& [name, range] : options_.open_dims) executable_.dims.push_back({name, range});
+    for (const auto& [name, value] : options_.settled_dims)
+      executable_.equal_dims.push_back({name, value});
     place_outside_buffers();
     place_states();
     lower_regions();

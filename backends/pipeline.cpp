@@ -202,6 +202,14 @@ ir::DimExpressions settle_dims(ir::Graph& graph, CompileOptions& options) {
     for (const auto& sizes : options.specialize)
       if (sizes.contains(name))
         fail_input("specialize: '", name, "' is ", value, ": name sizes of its dims");
+  for (const auto& [name, value] : equal)
+    options.settled_dims[name] =
+        value.substitute([&](const ir::AtomPtr& atom) -> std::optional<ir::SymInt> {
+          if (atom->kind != ir::Atom::Kind::symbol || options.open_dims.contains(atom->name))
+            return std::nullopt;
+          const auto number = options.dims.find(atom->name);
+          return number == options.dims.end() ? graph.dims.at(atom->name) : number->second;
+        });
   return equal;
 }
 
@@ -277,6 +285,7 @@ void add_variants(exec::Executable& executable, const ir::Graph& graph, const sc
   for (const auto& sizes : options.specialize) {
     CompileOptions of_sizes = options;
     of_sizes.specialize.clear();
+    of_sizes.settled_dims.clear();  // the whole knows their names
     for (const auto& [dim, size] : sizes) {
       of_sizes.open_dims.erase(dim);
       of_sizes.dims[dim] = size;

@@ -35,6 +35,8 @@ struct CompileOptions {
   // values in `dims` are what estimates take.
   ir::SizeRanges open_dims;
   ir::DimExpressions equal_dims;  // dims that are expressions of others
+  // Dims that settle_dims() has written into the graph as expressions of open dims and numbers.
+  ir::DimExpressions settled_dims;
   // Sizes of open dims that kernels are made for beside those for all: one variant each, the ones
   // of most dims first.
   std::vector<std::map<std::string, int64_t, std::less<>>> specialize;
@@ -59,8 +61,8 @@ struct CompileOptions {
 std::vector<std::string_view> stage_names();
 
 // Writes options.equal_dims, and the dims that the graph takes for equal to open ones, into the
-// graph as expressions, takes them out of the options, and returns them (ir::write_equal_dims).
-// Compiling does so with its copy of both. Throws Error(bad_input).
+// graph as expressions, moves them to options.settled_dims, and returns them
+// (ir::write_equal_dims). Compiling does so with its copy of both. Throws Error(bad_input).
 ir::DimExpressions settle_dims(ir::Graph& graph, CompileOptions& options);
 
 // Compiles for `target`; needs no device. Throws Error(bad_input) for mistakes in the graph, and

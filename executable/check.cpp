@@ -137,6 +137,14 @@ class Checker {
 
   void run() {
     for (const OpenDim& dim : e_.dims) check_dim(dim);
+    for (const EqualDim& dim : e_.equal_dims) {
+      dim.value.visit_atoms([&](const ir::AtomPtr& atom) {
+        const bool is_symbol = atom->kind == ir::Atom::Kind::symbol;
+        if (is_symbol && std::ranges::find(e_.dims, atom->name, &OpenDim::name) == e_.dims.end())
+          fail_input("no dim '", atom->name, "'");
+      });
+      if (!dims_.insert(dim.name).second) fail_input("two dims '", dim.name, "'");
+    }
     for (const KernelBinary& kernel : e_.kernels) check_kernel(kernel);
     for (const ConstantInfo& constant : e_.constants)
       within("a constant's size", constant.bytes, 0, Tensor::max_bytes);

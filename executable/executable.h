@@ -30,6 +30,13 @@ struct OpenDim {
   std::string symbol() const { return ir::symbol_name(name, range); }
 };
 
+// A dim that the graph takes for equal to an expression of open ones, or that was given as one. It
+// has no size of its own.
+struct EqualDim {
+  std::string name;
+  SymInt value;  // of the names of dims, which stand for their sizes here
+};
+
 struct BufferInfo {
   // Inputs and outputs are the caller's memory. The arena holds values between steps, and in it
   // lie workspaces, too: scratch memory of the steps of one region. A state lives as long as its
@@ -140,6 +147,7 @@ struct Executable {
   std::string name;
   Target target;
   std::vector<OpenDim> dims;          // their symbols are in the expressions below
+  std::vector<EqualDim> equal_dims;   // other names of sizes
   std::vector<KernelBinary> kernels;  // distinct ones
   std::vector<SizeTable> tables;      // of the steps that some sizes have alone
   std::vector<Step> steps;            // in order; each waits for the ones before it

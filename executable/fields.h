@@ -233,12 +233,18 @@ void fields(A& a, OpenDim& x) {
   all(a, x.name, x.range.least, x.range.most, x.range.multiple);
 }
 
+template <class A>
+void fields(A& a, EqualDim& x) {
+  all(a, x.name, x.value);
+}
+
 // A variant's executable has none of its own.
 template <class A>
 void fields_but_variants(A& a, Executable& x) {
   all(a, x.name, x.target, x.dims, x.kernels, x.steps, x.buffers, x.inputs, x.outputs, x.states);
   all(a, x.constants, x.arena_bytes, x.live_bytes_peak);
   since(12, a, x.tables);
+  since(16, a, x.equal_dims);
   if constexpr (A::reads)
     if (a.version() < 14)  // as at usual sizes
       for (Step& step : x.steps)

@@ -7,6 +7,7 @@
 #include "executable/sodium.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/plural.h"
 
 namespace tcc::exec {
 namespace {
@@ -115,7 +116,7 @@ Signature::Signature(const SignatureText& signature, const std::string& file) {
   if (std::ssize(signature.text) > kMostSignatureBytes)
     fail("it has more than ", kMostSignatureBytes, " bytes");
   const std::vector<std::string_view> lines = signature_lines(signature.text);
-  if (lines.size() != 4) fail("it has ", lines.size(), " lines instead of 4");
+  if (lines.size() != 4) fail("it has ", counted(lines.size(), "line"), " instead of 4");
   if (!lines[0].starts_with(kUntrustedComment))
     fail("line 1 does not begin with '", kUntrustedComment, "'");
   if (!lines[2].starts_with(kTrustedComment))

@@ -1,6 +1,8 @@
 #include "executable/open_dims.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "ir/deciding_extent.h"
 #include "support/checked.h"
@@ -15,18 +17,66 @@ void check_size(const OpenDim& dim, int64_t size) {
                ")");
 }
 
-void read_dims(const Executable& executable, const Dims& dims, std::span<int64_t> sizes) {
+namespace {
+
+// The open dim that the equal one tells the size of, and that size.
+std::optional<std::pair<const OpenDim*, int64_t>> told(const Executable& executable,
+                                                       const EqualDim& equal, int64_t size) {
+  const std::optional<ir::DecidingExtent> extent = ir::deciding_extent(equal.value);
+  if (!extent) return std::nullopt;
+  const auto dim = std::ranges::find(executable.dims, extent->symbol, &OpenDim::name);
+  if (dim == executable.dims.end()) return std::nullopt;
+  const std::optional<int64_t> value = extent->value(size);
+  if (!value || !dim->range.why_not(*value).empty())
+    fail_input(equal.name, " = ", size, ": is ", equal.value, ", which is ", size, " for no ",
+               dim->name, " = ", dim->range.to_string());
+  return std::pair(&*dim, *value);
+}
+
+}  // namespace
+
+Dims sizes_of_open(const Executable& executable, const Dims& dims) {
+  Dims result;
   for (const auto& [name, size] : dims)
-    if (std::ranges::find(executable.dims, name, &OpenDim::name) == executable.dims.end())
-      fail_input("no size '", name, "' is open");
-  for (const OpenDim& dim : executable.dims)
-    if (const auto given = dims.find(dim.name); given != dims.end())
-      check_size(dim, given->second);
-    else if (sizes[static_cast<size_t>(&dim - executable.dims.data())] < 0)
+    if (std::ranges::find(executable.dims, name, &OpenDim::name) != executable.dims.end())
+      result.emplace(name, size);
+  for (const auto& [name, size] : dims) {
+    if (result.contains(name)) continue;
+    const auto equal = std::ranges::find(executable.equal_dims, name, &EqualDim::name);
+    if (equal == executable.equal_dims.end()) fail_input("no size '", name, "' is open");
+    const auto open = told(executable, *equal, size);
+    if (!open) {
+      result.emplace(name, size);
+      continue;
+    }
+    const auto [dim, value] = *open;
+    const auto [known, is_new] = result.emplace(dim->name, value);
+    if (!is_new && known->second != value)
+      fail_input(name, " = ", size, ": is ", equal->value, ", and ", dim->name, " = ",
+                 known->second);
+  }
+  return result;
+}
+
+void read_dims(const Executable& executable, const Dims& dims, std::span<int64_t> sizes) {
+  const Dims given = sizes_of_open(executable, dims);
+  std::vector<int64_t> read(sizes.begin(), sizes.end());
+  for (size_t i = 0; i < read.size(); ++i) {
+    const OpenDim& dim = executable.dims[i];
+    if (const auto size = given.find(dim.name); size != given.end()) {
+      check_size(dim, size->second);
+      read[i] = size->second;
+    } else if (read[i] < 0) {
       fail_input("'", dim.name, "' has no size (", dim.name, " = ", dim.range.to_string(), ")");
-  for (size_t i = 0; i < sizes.size(); ++i)
-    if (const auto given = dims.find(executable.dims[i].name); given != dims.end())
-      sizes[i] = given->second;
+    }
+  }
+  Sizes values;
+  for (size_t i = 0; i < read.size(); ++i) values.values[executable.dims[i].name] = read[i];
+  for (const EqualDim& equal : executable.equal_dims)
+    if (const auto size = given.find(equal.name); size != given.end())
+      if (const int64_t value = values.of(equal.value); value != size->second)
+        fail_input(equal.name, " = ", size->second, ": is ", equal.value, ", which is ", value);
+  std::ranges::copy(read, sizes.begin());
 }
 
 Sizes sizes_of(const Executable& executable, std::span<const int64_t> sizes) {

@@ -17,9 +17,14 @@ using ShapeView = std::span<const int64_t>;
 // Throws Error(bad_input) where the range of the dim lacks the size.
 void check_size(const OpenDim& dim, int64_t size);
 
-// Reads sizes in the order of executable.dims. Throws Error(bad_input) for a dim that is unknown,
-// for one that is missing, unless the size before it, in `sizes`, is not -1, and for a size that
-// its range lacks.
+// The dims with the sizes of open ones for those of `equal_dims` that tell one ("T = S + 1"); those
+// that tell none stay. Throws Error(bad_input) for a dim that is unknown, for a size that such a
+// dim has at no size of the open one, and for two sizes of one dim.
+Dims sizes_of_open(const Executable& executable, const Dims& dims);
+
+// Reads sizes in the order of executable.dims, from those of open dims and of `equal_dims`, which
+// must agree. Throws Error(bad_input) for a dim that is unknown, for one that is missing, unless
+// the size before it, in `sizes`, is not -1, and for a size that its range lacks.
 void read_dims(const Executable& executable, const Dims& dims, std::span<int64_t> sizes);
 
 // The values of symbols: `sizes` are in the order of executable.dims.

@@ -14,6 +14,7 @@
 #include "support/content_hash.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/utf8.h"
 #include "support/version.h"
 
 namespace tcc::exec {
@@ -41,9 +42,19 @@ std::string printable(std::string_view name) {
 }  // namespace
 
 std::string one_line(std::string_view text) {
-  std::string line(text);
-  for (char& c : line)
-    if (static_cast<unsigned char>(c) < 0x20 || c == '\x7f') c = '?';
+  std::string line;
+  while (!text.empty()) {
+    const size_t length = utf8_length(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    const bool is_control =
+        length == 1 ? first < 0x20 || first == 0x7f
+                    : length == 2 && first == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;
+    if (length == 0 || is_control)
+      line += '?';
+    else
+      line += text.substr(0, length);
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
   return line;
 }
 
@@ -76,7 +87,7 @@ struct Package::Contents {
 
   template <class... Reasons>
   [[noreturn]] void fail(const Reasons&... reasons) const {
-    fail_input(file, ": ", reasons...);
+    fail_input(file, ": ", one_line(str(reasons...)));
   }
 
   std::span<const std::byte> range(int64_t offset, int64_t size) const {
@@ -337,6 +348,17 @@ const std::string& Package::name() const { return contents_->name; }
 const std::string& Package::manifest() const { return contents_->manifest; }
 const std::string& Package::trusted_comment() const { return contents_->trusted_comment; }
 std::span<const Package::Part> Package::parts() const { return contents_->parts; }
+
+int64_t Package::weights_of(bool in_files, int64_t& bytes) const {
+  int64_t count = 0;
+  bytes = 0;
+  for (const Contents::Weight& weight : contents_->weights)
+    if ((weight.file >= 0) == in_files) {
+      ++count;
+      bytes += weight.bytes;
+    }
+  return count;
+}
 
 int64_t Package::weight_bytes() const {
   int64_t bytes = 0;

@@ -80,6 +80,8 @@ class Package {
   const std::string& manifest() const;  // the text
   std::span<const Part> parts() const;
   int64_t weight_bytes() const;  // of all weights, wherever they are
+  // The number of weights that are in files beside the package, or else in itself, and their bytes.
+  int64_t weights_of(bool in_files, int64_t& bytes) const;
   // The text that the author signed beside the bytes; "" where no signature was asked for.
   const std::string& trusted_comment() const;
   // Part `i`, whose constants are the package's.
@@ -93,7 +95,8 @@ class Package {
   std::shared_ptr<const Contents> contents_;
 };
 
-// The text with '?' for control characters: names in a package are anybody's, and errors are lines.
+// The text with '?' for control characters and bytes that are no UTF-8: names in a package are
+// anybody's, and errors are lines.
 std::string one_line(std::string_view text);
 
 // Whether the file begins as a package does.

@@ -68,7 +68,9 @@ class EqualDims {
     if (numbers_.contains(name)) fail_input(said, ": '", name, "' has a number, too");
     if (const Value* state = state_of_length(graph_, name))
       fail_input(said, ": it is the length of state '", state->name, "'");
-    define(name, with_expressions(value, found_));
+    const SymInt of_others = with_expressions(value, found_);
+    check_no_cycle(name, value, of_others, said);
+    define(name, of_others);
   }
 
   void find() {
@@ -86,6 +88,23 @@ class EqualDims {
   DimExpressions result() && { return std::move(found_); }
 
  private:
+  // `of_others` is `value` with the expressions found before: one of these has `name` in a cycle.
+  void check_no_cycle(const std::string& name, const SymInt& value, const SymInt& of_others,
+                      const std::string& said) const {
+    const auto uses = [](const SymInt& expression, const std::string& dim) {
+      bool result = false;
+      expression.visit_atoms([&](const AtomPtr& atom) {
+        result |= atom->kind == Atom::Kind::symbol && atom->name == dim;
+      });
+      return result;
+    };
+    if (!uses(of_others, name)) return;
+    for (const auto& [other, expression] : found_)
+      if (uses(value, other) && uses(expression, name))
+        fail_input(said, ": is a cycle, since ", other, " = ", expression);
+    fail_input(said, ": is a cycle, ", name, " = ", of_others);
+  }
+
   // The side that is worth more is rather written as the other: dims that nobody gave.
   int worth(const SymInt& side) const {
     const AtomPtr atom = side.as_atom();

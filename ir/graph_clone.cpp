@@ -177,8 +177,20 @@ Graph with_numbers(const Graph& graph, const Binding& binding) {
 }
 
 // " (with H = 1, W = 1 by default; --dim H=64 --dim W=64 fits)", where dims that nobody gave are
-// why a graph does not fit: some sizes are tried.
-std::string default_dims_text(const Graph& graph, const Bindings& given) {
+// why a graph does not fit: some sizes are tried. Of open dims, the sizes that estimates take:
+// " (at S = 2 of 1..6)".
+std::string default_dims_text(const Graph& graph, const Bindings& given, const Numbers& taken,
+                              const SizeRanges& open) {
+  if (!open.empty()) {  // sizes that fit are a matter of several ranges
+    std::string list;
+    for (const auto& [symbol, value] : taken) {
+      const auto range = open.find(symbol);
+      if (given.contains(symbol) && range == open.end()) continue;
+      list += str(list.empty() ? "" : ", ", symbol, " = ", value);
+      list += range == open.end() ? " by default" : str(" of ", range->second.to_string());
+    }
+    return str(" (at ", list, ")");
+  }
   std::string list;
   for (const auto& [symbol, value] : graph.dims)
     if (!given.contains(symbol)) list += str(list.empty() ? "" : ", ", symbol, " = ", value);
@@ -234,8 +246,10 @@ Numbers usual_sizes(const Graph& graph, const Numbers& given, const SizeRanges& 
   for (const auto& [symbol, range] : open) {
     require_dim(graph, symbol);
     int64_t& usual = numbers.at(symbol);
-    if (const auto of_range = usual_size(graph, symbol, range); of_range && !given.contains(symbol))
-      usual = *of_range;
+    if (!given.contains(symbol))
+      usual = usual_size(graph, symbol, range)
+                  .value_or(std::clamp(usual, range.least, range.most) / range.multiple *
+                            range.multiple);
     if (const std::string reason = range.why_not(usual); !reason.empty())
       fail_input("dim ", symbol, " = ", usual, " ", reason, " (", symbol, " = ", range.to_string(),
                  ")");
@@ -255,7 +269,7 @@ Graph bind_dims(const Graph& graph, const Numbers& numbers, const SizeRanges& op
     return with_numbers(graph, binding);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::bad_input) throw;
-    fail_input(error.what(), default_dims_text(graph, numbers));
+    fail_input(error.what(), default_dims_text(graph, numbers, binding.numbers, open));
   }
 }
 

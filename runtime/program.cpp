@@ -209,8 +209,9 @@ void Context::grow() {
 
 void Context::check_not_lengths(const exec::Dims& dims) const {
   const exec::Executable& executable = program_->executable();
+  const exec::Dims open = exec::sizes_of_open(executable, dims);
   for (const exec::StateInfo& info : executable.states)
-    if (info.grows() && dims.contains(executable.dims[static_cast<size_t>(info.dim)].name))
+    if (info.grows() && open.contains(executable.dims[static_cast<size_t>(info.dim)].name))
       fail_input(
           "'", executable.dims[static_cast<size_t>(info.dim)].name, "' is the length of state '",
           executable.buffers[static_cast<size_t>(info.buffer)].name, "', which comes with it");
@@ -560,11 +561,7 @@ void Context::bind_state(size_t i, StateMemory memory, std::optional<int64_t> le
   if (length) {
     std::vector<int64_t> shape = states_[i].shape;
     shape[static_cast<size_t>(info.axis)] = *length;
-    const exec::OpenDim& dim = program_->executable().dims[static_cast<size_t>(info.dim)];
-    if (!fits_state(i, buffer.dtype, shape))
-      fail_input("state '", buffer.name, "' cannot be ", *length, " long: it has room for ",
-                 states_[i].shape[static_cast<size_t>(info.axis)], ", and ", dim.name, " = ",
-                 dim.range.to_string());
+    check_state(i, buffer.dtype, shape);
   }
   stream_->synchronize();
   drop_recordings();
@@ -609,12 +606,28 @@ bool Context::fits_state(size_t i, DType dtype, const std::vector<int64_t>& shap
   return dtype == state_buffer(i).dtype && shape == wanted;
 }
 
+void Context::check_state(size_t i, DType dtype, const std::vector<int64_t>& shape) const {
+  if (fits_state(i, dtype, shape)) return;
+  const BufferInfo& buffer = state_buffer(i);
+  const std::vector<int64_t>& room = states_[i].shape;
+  if (const exec::StateInfo& info = program_->executable().states[i];
+      info.grows() && dtype == buffer.dtype && shape.size() == room.size()) {
+    const auto axis = static_cast<size_t>(info.axis);
+    std::vector<int64_t> as_long = room;
+    as_long[axis] = shape[axis];
+    const exec::OpenDim& dim = program_->executable().dims[static_cast<size_t>(info.dim)];
+    if (shape == as_long)
+      fail_input("state '", buffer.name, "' cannot be ", shape[axis], " long: it has room for ",
+                 room[axis], ", and ", dim.name, " = ", dim.range.to_string());
+  }
+  fail_input("state '", buffer.name, "' is ", type_text(buffer.dtype, state_shape(i)), ", not ",
+             type_text(dtype, shape));
+}
+
 void Context::set_state(size_t i, const Tensor& value) {
   const BufferInfo& buffer = state_buffer(i);
   const StateMemory& memory = state_memory(i);
-  if (!fits_state(i, value.dtype(), value.shape()))
-    fail_input("state '", buffer.name, "' is ", type_text(buffer.dtype, state_shape(i)), ", not ",
-               type_text(value.dtype(), value.shape()));
+  check_state(i, value.dtype(), value.shape());
   const exec::StateInfo& info = program_->executable().states[i];
   Tensor whole;
   if (info.grows()) {

@@ -192,6 +192,8 @@ class Context {
   std::span<const int64_t> dims() const { return dims_; }
 
  private:
+  // Throws Error(bad_input) unless fits_state().
+  void check_state(size_t i, DType dtype, const std::vector<int64_t>& shape) const;
   struct Recorded {
     std::unique_ptr<Recording> recording;
     HostCallSite* call;

@@ -1,6 +1,7 @@
 #include "tools/compile_options.h"
 
 #include <iostream>
+#include <set>
 
 #include "tools/program.h"
 
@@ -38,14 +39,26 @@ void set_dims(const std::vector<std::string>& dims, const CompileOptions& option
   set_specialized(options.specialize, inner, OptionStyle::command_line);
 }
 
+GraphFileOptions graph_file_options(const backends::CompileOptions& inner, const InputFiles& files,
+                                    const InputOptions& inputs) {
+  GraphFileOptions how{.dims = inner.dims, .inputs = &files};
+  for (const auto& [name, range] : inner.open_dims) how.open_dims.insert(name);
+  for (const auto& [name, value] : inner.equal_dims) how.open_dims.insert(name);
+  how.states = parse_states(inputs);
+  return how;
+}
+
 ir::DimExpressions settle_dims(const std::string& program, ir::Graph& graph,
                                backends::CompileOptions& inner) {
   const ir::DimExpressions given = inner.equal_dims;
   ir::DimExpressions equal = backends::settle_dims(graph, inner);
-  for (const auto& [name, value] : equal)
-    if (!given.contains(name))
-      std::cerr << program << ": note: " << name << " = " << value
-                << ", which the graph takes it for\n";
+  static std::set<std::string> said;  // a graph is read for several combinations of sizes
+  for (const auto& [name, value] : equal) {
+    if (given.contains(name)) continue;
+    const std::string line =
+        str(program, ": note: ", name, " = ", value, ", which the graph takes it for\n");
+    if (said.insert(line).second) std::cerr << line;
+  }
   return equal;
 }
 

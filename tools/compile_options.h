@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 
 #include "api/options.h"
+#include "frontend/graph_file.h"
+#include "tools/tensors.h"
 
 namespace tcc::tools {
 
@@ -15,6 +17,9 @@ void add_dim_options(CLI::App& app, std::vector<std::string>& dims, CompileOptio
 // Sets dims, open_dims, equal_dims and specialize of `inner`.
 void set_dims(const std::vector<std::string>& dims, const CompileOptions& options,
               backends::CompileOptions& inner);
+// How a graph is read for these options: dims that stay open or are expressions stay symbols.
+GraphFileOptions graph_file_options(const backends::CompileOptions& inner, const InputFiles& files,
+                                    const InputOptions& inputs);
 // backends::settle_dims(); a line on stderr says which dims the graph itself takes for others.
 ir::DimExpressions settle_dims(const std::string& program, ir::Graph& graph,
                                backends::CompileOptions& inner);

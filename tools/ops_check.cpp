@@ -64,13 +64,16 @@ class OpsChecker {
         progress_(progress) {
     for (const Tensor& tensor : inputs) given_.push_back(ir::to_ref(tensor));
     for (const Region& region : scheduled.regions)
-      if (std::ranges::any_of(region.outputs, [](const auto* v) { return ir::numel(v) > 0; }))
+      if (std::ranges::any_of(region.outputs,
+                              [](const auto* v) { return !ir::elements_of(v).is(0); }))
         regions_.push_back(&region);  // as build_executable() does: the rest needs no kernel
+    context_.set_inputs(inputs);
+    TCC_CHECK(&context_.program_at_hand() == program_.get(), "the schedule is of another program");
+    bind_graph();
     find_steps();
     find_buffers();
     for (const Region* region : regions_)
       stored_.insert(region->outputs.begin(), region->outputs.end());
-    context_.set_inputs(inputs);
   }
 
   OpsCheck run() {
@@ -86,11 +89,22 @@ class OpsChecker {
 
  private:
   const exec::Executable& executable() const { return program_->executable(); }
+  const exec::Sizes& sizes() const { return context_.sizes(); }
 
-  // A region's steps end with the last launch of its kernels, or are a call of the host.
+  // The reference needs numbers for dims that are open in the graph of the kernels.
+  void bind_graph() {
+    bound_ = graph_.bind({sizes().values.begin(), sizes().values.end()});
+    for (size_t i = 0; i < graph_.values().size(); ++i)
+      originals_[bound_.values()[i].get()] = graph_.values()[i].get();
+  }
+
+  // A region's steps end with the last launch of its kernels, or are a call of the host. Of several
+  // kernels for parts of the sizes those count that run.
   void find_steps() {
     const auto& steps = executable().steps;
+    const std::vector<int> choices = exec::choices(executable(), sizes());
     for (size_t i = 0; i < steps.size(); ++i) {
+      if (!exec::runs(steps[i], choices)) continue;
       if (std::holds_alternative<exec::HostCall>(steps[i])) last_steps_.push_back(i);
       if (const auto* launch = std::get_if<exec::KernelLaunch>(&steps[i])) {
         const auto& kernel = executable().kernels[static_cast<size_t>(launch->kernel)];
@@ -121,9 +135,11 @@ class OpsChecker {
         .observe =
             [&](const ir::Node& node, std::span<RefTensor> outputs) {
               for (size_t k = 0; k < outputs.size(); ++k) {
-                const ir::Value* value = node.outputs[k];
-                if (stored_.contains(value)) stored[value] = outputs[k];
-                if (mode == ir::RefMode::stepwise) find_origin(*value, outputs[k]);
+                const ir::Value* bound = node.outputs[k];
+                const auto value = originals_.find(bound);
+                if (value != originals_.end() && stored_.contains(value->second))
+                  stored[value->second] = outputs[k];
+                if (mode == ir::RefMode::stepwise) find_origin(*bound, outputs[k]);
               }
               const double nodes = static_cast<double>(graph_.nodes().size());
               if (progress_ && seed == 0)
@@ -133,7 +149,7 @@ class OpsChecker {
             },
         .tf32 = tf32_,
         .seed = seed};
-    ir::interpret(graph_, given_, mode, options);
+    ir::interpret(bound_, given_, mode, options);
     return stored;
   }
 
@@ -149,14 +165,15 @@ class OpsChecker {
   void check(size_t number, size_t k) {
     const Region& region = *regions_[number];
     const ir::Value* value = region.outputs[k];
-    if (ir::numel(value) == 0) return;
+    const std::vector<int64_t> shape = sizes().of(value->shape());
+    if (std::ranges::find(shape, 0) != shape.end()) return;
     const size_t step = last_steps_[number];
     const auto* launched = std::get_if<exec::KernelLaunch>(&executable().steps[step]);
     const int place = buffer_of(value);
     const exec::BufferInfo& buffer = executable().buffers[static_cast<size_t>(place)];
     const RefTensor got =
-        ir::to_ref(unpacked(context_.read(place), buffer.dtype, exec::fixed(buffer.shape),
-                            exec::fixed(region.layout(value).strides)));
+        ir::to_ref(unpacked(context_.read(place), buffer.dtype, sizes().of(buffer.shape),
+                            sizes().of(region.layout(value).strides)));
     ++result_.values;
     ir::Comparison comparison = ir::compare(got, ideal_.at(value), stepwise_.at(value));
     std::vector<RefTensor> noisy;
@@ -170,6 +187,7 @@ class OpsChecker {
     const auto note = [&](std::optional<CheckedValue>& first) {
       if (first) return;
       first = describe(*value);
+      first->type = type_text(value->dtype(), shape);
       first->launch = static_cast<int>(step);
       first->region = region.name();
       first->comparison = comparison;
@@ -183,6 +201,8 @@ class OpsChecker {
   }
 
   const ir::Graph& graph_;
+  ir::Graph bound_;                                                   // at the sizes of the run
+  std::unordered_map<const ir::Value*, const ir::Value*> originals_;  // of bound_'s, in graph_
   std::shared_ptr<const runtime::Program> program_;
   runtime::Context context_;
   bool tf32_;

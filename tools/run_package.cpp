@@ -86,7 +86,7 @@ class RunPackage {
     const exec::Sizes sizes = first_sizes(program->executable());
     take_interface(program->executable(), sizes);
     take_states(program->executable(), sizes);
-    std::vector<Tensor> inputs = load_inputs(interface_, files, options_.seed);
+    std::vector<Tensor> inputs = load_inputs("tcc-run", interface_, files, options_.seed);
     if (&dims == &sizes_.front()) say_drawn_inputs("tcc-run", interface_, files);
 
     const auto begin = std::chrono::steady_clock::now();
@@ -106,7 +106,7 @@ class RunPackage {
     for (int i = 1; i < options_.runs; ++i) {
       if (!lengths_.empty()) {  // inputs may be as long as the states are now
         take_interface(program->executable(), context.sizes());
-        inputs = load_inputs(interface_, files, options_.seed);
+        inputs = load_inputs("tcc-run", interface_, files, options_.seed);
       }
       outputs_ = context.run(inputs);
     }
@@ -145,6 +145,10 @@ class RunPackage {
         if (state.grows() && executable.dims[static_cast<size_t>(state.dim)].name == name)
           fail_input("--at ", name, "=", size, ": it is the length of state '",
                      executable.buffers[static_cast<size_t>(state.buffer)].name, "'");
+      if (const auto equal = std::ranges::find(executable.equal_dims, name, &exec::EqualDim::name);
+          equal != executable.equal_dims.end())
+        fail_input("--at ", name, "=", size, ": '", name, "' is ", equal->value,
+                   ": give the sizes of its dims");
       if (std::ranges::find(executable.dims, name, &exec::OpenDim::name) == executable.dims.end())
         fail_input("--at ", name, "=", size, ": ", options_.package, " has no open dim '", name,
                    "'", executable.dims.empty() ? "" : "; it has " + dims_text(executable));

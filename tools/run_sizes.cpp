@@ -11,30 +11,111 @@
 
 namespace tcc::tools {
 
-void add_sizes_of_inputs(std::span<const RunInput> inputs, std::span<const RunDim> dims,
-                         const InputFiles& files, RunSizes& sizes) {
-  for (const RunInput& input : inputs) {
-    const std::optional<TensorInfo> given = files.info(input.name);
-    if (!given || given->shape.size() != input.shape.size()) continue;
-    for (size_t axis = 0; axis < input.shape.size(); ++axis) {
-      const std::optional<ir::DecidingExtent> extent = ir::deciding_extent(input.shape[axis]);
-      if (!extent) continue;
-      const auto dim = std::ranges::find(dims, extent->symbol, &RunDim::symbol);
-      if (dim == dims.end()) continue;
-      std::optional<int64_t> size = extent->value(given->shape[axis]);
-      if (size) size = checked_mul(*size, dim->multiple);
-      if (!size) continue;
-      const std::string source = files.source(input.name),
-                        said = str(source, ": dim ", axis, " of input '", input.name, "' is ",
-                                   given->shape[axis], ": ", dim->name, " = ", *size);
-      if (const std::string reason = dim->range.why_not(*size); !reason.empty())
-        fail_input(said, " ", reason, " (", dim->name, " = ", dim->range.to_string(), ")");
-      const auto [known, is_new] = sizes.try_emplace(dim->name, RunSize{*size, source});
-      if (!is_new && known->second.size != *size)
-        fail_input(said, ", but ", dim->name, " = ", known->second.size, " by ",
-                   known->second.from);
+namespace {
+
+// The shapes of given inputs, and what they tell of the dims.
+class GivenShapes {
+ public:
+  GivenShapes(std::span<const RunInput> inputs, std::span<const RunDim> dims,
+              const InputFiles& files, RunSizes& sizes)
+      : dims_(dims), sizes_(sizes) {
+    for (const RunInput& input : inputs) {
+      const std::optional<TensorInfo> given = files.info(input.name);
+      if (!given || given->shape.size() != input.shape.size()) continue;
+      for (size_t axis = 0; axis < input.shape.size(); ++axis) {
+        const std::string source = files.source(input.name);
+        places_.push_back(
+            {input.shape[axis], given->shape[axis], source,
+             str(source, ": dim ", axis, " of input '", input.name, "' is ", given->shape[axis])});
+      }
     }
   }
+
+  void read() {
+    for (const Place& place : places_)
+      if (ir::deciding_extent(place.extent)) take(place, place.extent);
+    // Sizes that are known by now may leave one that is not: that of S in P + S.
+    for (bool is_new = true; is_new;) {
+      is_new = false;
+      for (const Place& place : places_)
+        if (const SymInt rest = with_sizes(place.extent);
+            !rest.is_const() && ir::deciding_extent(rest))
+          is_new |= take(place, rest);
+    }
+    for (const Place& place : places_)
+      if (const SymInt wanted = with_sizes(place.extent);
+          !place.extent.is_const() && wanted.is_const() && !wanted.is(place.size))
+        fail_input(place.said, ", not ", wanted, ": ", reasons(place.extent));
+  }
+
+ private:
+  using SymInt = ir::SymInt;
+  struct Place {
+    SymInt extent;
+    int64_t size;
+    std::string source, said;
+  };
+
+  const RunDim* dim_of(const ir::Atom& atom) const {
+    if (atom.kind != ir::Atom::Kind::symbol) return nullptr;
+    const auto dim = std::ranges::find(dims_, atom.name, &RunDim::symbol);
+    return dim == dims_.end() ? nullptr : &*dim;
+  }
+
+  SymInt with_sizes(const SymInt& extent) const {
+    return extent.substitute([&](const ir::AtomPtr& atom) -> std::optional<SymInt> {
+      const RunDim* dim = dim_of(*atom);
+      const auto known = dim ? sizes_.find(dim->name) : sizes_.end();
+      if (known == sizes_.end()) return std::nullopt;
+      return known->second.size / dim->multiple;
+    });
+  }
+
+  // "T = 5 by y.npy, S = 3 by x.npy"
+  std::string reasons(const SymInt& extent) const {
+    std::string text;
+    extent.visit_atoms([&](const ir::AtomPtr& atom) {
+      const RunDim* dim = dim_of(*atom);
+      if (!dim || text.find(str(dim->name, " = ")) != text.npos) return;
+      const RunSize& size = sizes_.at(dim->name);
+      text += str(text.empty() ? "" : ", ", dim->name, " = ", size.size, " by ", size.from);
+    });
+    return text;
+  }
+
+  // Takes the size of the dim that decides the extent. Returns whether it was not known.
+  bool take(const Place& place, const SymInt& decides) {
+    const ir::DecidingExtent extent = *ir::deciding_extent(decides);
+    const auto dim = std::ranges::find(dims_, extent.symbol, &RunDim::symbol);
+    if (dim == dims_.end()) return false;
+    std::optional<int64_t> size = extent.value(place.size);
+    if (size) size = checked_mul(*size, dim->multiple);
+    if (!size) {
+      const bool is_of_sizes = extent.factor % dim->multiple == 0;
+      const SymInt by_name =
+          SymInt::symbol(dim->name) * (extent.factor / dim->multiple) + extent.constant;
+      fail_input(place.said, ", which ", is_of_sizes ? by_name : decides, " is for no ", dim->name,
+                 " = ", dim->range.to_string());
+    }
+    const std::string said = str(place.said, ": ", dim->name, " = ", *size);
+    if (const std::string reason = dim->range.why_not(*size); !reason.empty())
+      fail_input(said, " ", reason, " (", dim->name, " = ", dim->range.to_string(), ")");
+    const auto [known, is_new] = sizes_.try_emplace(dim->name, RunSize{*size, place.source});
+    if (!is_new && known->second.size != *size)
+      fail_input(said, ", but ", dim->name, " = ", known->second.size, " by ", known->second.from);
+    return is_new;
+  }
+
+  std::span<const RunDim> dims_;
+  RunSizes& sizes_;
+  std::vector<Place> places_;
+};
+
+}  // namespace
+
+void add_sizes_of_inputs(std::span<const RunInput> inputs, std::span<const RunDim> dims,
+                         const InputFiles& files, RunSizes& sizes) {
+  GivenShapes(inputs, dims, files, sizes).read();
 }
 
 RunSize first_length(const std::string& state, size_t axis, const ir::SizeRange& range,

@@ -31,9 +31,9 @@ struct RunInput {
   std::vector<ir::SymInt> shape;
 };
 
-// Adds the sizes that the shapes of given inputs decide. Throws Error(bad_input) where two of them,
-// or an input and what is in `sizes`, differ, and for a size that the dim's range lacks. Shapes
-// that do not fit otherwise are left to load_inputs().
+// Adds the sizes that the shapes of given inputs decide, with those of `sizes`. Throws
+// Error(bad_input) where two inputs, or an input and what is in `sizes`, differ, and for a shape
+// that no size of its dims' ranges has. Shapes that do not fit otherwise are left to load_inputs().
 void add_sizes_of_inputs(std::span<const RunInput> inputs, std::span<const RunDim> dims,
                          const InputFiles& files, RunSizes& sizes);
 

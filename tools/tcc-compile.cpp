@@ -137,9 +137,7 @@ class Compile {
     set_compile_options(options_.compile, compile_);
     set_dims(options_.dims, options_.compile, compile_);
     const InputFiles files(options_.inputs);
-    graph_ = load_graph(
-        options_.graph,
-        {.dims = compile_.dims, .inputs = &files, .states = parse_states(options_.inputs)});
+    graph_ = load_graph(options_.graph, graph_file_options(compile_, files, options_.inputs));
     files.check_all_used(input_names(graph_));
     check_dims(compile_, graph_);
     settle_dims("tcc-compile", graph_, compile_);
@@ -179,6 +177,24 @@ class Compile {
     for (size_t i = 0; i < report.targets.size(); ++i)
       std::cout << (i == 0 ? ": " : ", ") << report.targets[i];
     std::cout << "; " << format_bytes(static_cast<double>(report.bytes)) << ": " << options_.package
+              << "\n";
+    if (!options_.weight_files.empty()) say_copied_weights();
+  }
+
+  // Says which weights --weights did not keep out of the package.
+  void say_copied_weights() const {
+    const exec::Package package = exec::Package::load(options_.package);
+    int64_t kept_bytes = 0, copied_bytes = 0;
+    const int64_t kept = package.weights_of(true, kept_bytes),
+                  copied = package.weights_of(false, copied_bytes);
+    const auto text = [](int64_t count, int64_t bytes) {
+      return str(counted(count, "weight"), " (", format_bytes(static_cast<double>(bytes)), ")");
+    };
+    std::cout << "--weights: " << text(kept, kept_bytes) << " in files; "
+              << (copied == 0
+                      ? "none is copied"
+                      : str(text(copied, copied_bytes), " in the package itself: no tensor ",
+                            "of the files has the bytes that kernels read"))
               << "\n";
   }
 

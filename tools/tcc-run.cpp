@@ -120,11 +120,7 @@ class ProgramRun {
     set_compile_options(options_.compile, compile_);
     const InputFiles& files = files_.emplace(options_.inputs);
     set_dims(options_.dims, options_.compile, compile_);
-    GraphFileOptions how{.dims = compile_.dims, .inputs = &files};
-    for (const auto& [name, range] : compile_.open_dims) how.open_dims.insert(name);
-    for (const auto& [name, value] : compile_.equal_dims) how.open_dims.insert(name);
-    how.states = parse_states(options_.inputs);
-    graph_ = load_graph(options_.graph, how);
+    graph_ = load_graph(options_.graph, graph_file_options(compile_, files, options_.inputs));
     check_dims(compile_, graph_);
     equal_ = settle_dims("tcc-run", graph_, compile_);
     const std::vector<ir::Numbers> at = parse_at(options_.at);
@@ -149,7 +145,7 @@ class ProgramRun {
     comparisons_.clear();
     runs_.emplace(graph_, sizes, compile_);
     if (!options_.states.load.empty()) runs_->load_states(options_.states.load);
-    inputs_ = load_inputs(bound(), *files_, options_.seed);
+    inputs_ = load_inputs("tcc-run", bound(), *files_, options_.seed);
   }
 
   const ir::Graph& bound() const { return runs_->bound(); }
@@ -196,10 +192,10 @@ class ProgramRun {
       if (const auto size = known.find(name); size != known.end())
         numbers[name] = size->second.size;
     if (sizes_.empty()) say_sizes_taken(numbers);
-    if (options_.check == "ops")
-      for (const auto& [name, range] : compile_.open_dims)
-        if (!ir::state_of_length(graph_, name))
-          fail_input("--check=ops: compares the kernels of one size; give '", name, "' a number");
+    if (options_.check == "ops" && !compile_.specialize.empty())
+      fail_input(
+          "--check=ops: compares the kernels for all sizes, not those for some that "
+          "--specialize makes: leave it out, or give --dim these sizes");
     return ir::usual_sizes(graph_, numbers, compile_.open_dims);
   }
 
@@ -237,7 +233,7 @@ class ProgramRun {
       if (is_last || !passed_) return;
       runs_->end(states_);
       runs_->begin();
-      if (runs_->grows()) inputs_ = load_inputs(bound(), *files_, options_.seed);
+      if (runs_->grows()) inputs_ = load_inputs("tcc-run", bound(), *files_, options_.seed);
     }
   }
 

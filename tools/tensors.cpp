@@ -25,15 +25,29 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return ir::to_string(std::span<const ir::SymInt>(dims));
 }
 
-Tensor fitted(Tensor tensor, const ir::Value& input, const std::string& from) {
+// Whether the wider float has all values of the narrow one.
+bool is_exact(DType narrow, DType wide) {
+  return size_bytes(narrow) < size_bytes(wide) && (size_bytes(wide) > 2 || size_bytes(narrow) == 1);
+}
+
+Tensor fitted(const std::string& program, Tensor tensor, const ir::Value& input,
+              const std::string& from) {
   std::vector<int64_t> shape = ir::const_shape(input);
   if (tensor.shape() != shape)
     fail_input(from, " has shape ", shape_text(tensor.shape()), ", but input '", input.name,
                "' is ", shape_text(shape));
   if (tensor.dtype() == input.dtype()) return tensor;
-  if (is_float(tensor.dtype()) && is_float(input.dtype())) return cast(tensor, input.dtype());
-  fail_input(from, " is ", name(tensor.dtype()), ", but input '", input.name, "' is ",
-             name(input.dtype()));
+  if (!is_float(tensor.dtype()) || !is_float(input.dtype()))
+    fail_input(from, " is ", name(tensor.dtype()), ", but input '", input.name, "' is ",
+               name(input.dtype()));
+  if (!is_exact(tensor.dtype(), input.dtype())) {
+    static std::set<std::string> said;  // inputs are read for each of several runs
+    const std::string line =
+        str(program, ": note: ", from, " is ", name(tensor.dtype()), ", and input '", input.name,
+            "' ", name(input.dtype()), ": its values are rounded\n");
+    if (said.insert(line).second) std::cerr << line;
+  }
+  return cast(tensor, input.dtype());
 }
 
 Tensor draw(const ir::Value& input, uint64_t seed) {
@@ -208,13 +222,14 @@ std::vector<std::string> input_names(const ir::Graph& graph) {
   return names;
 }
 
-std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files, uint64_t seed) {
+std::vector<Tensor> load_inputs(const std::string& program, const ir::Graph& bound,
+                                const InputFiles& files, uint64_t seed) {
   files.check_all_used(input_names(bound));
   std::vector<Tensor> tensors;
   for (const ir::Value* input : bound.inputs)
-    tensors.push_back(files.info(input->name)
-                          ? fitted(*files.load_for(*input), *input, files.source(input->name))
-                          : draw(*input, seed));
+    tensors.push_back(files.info(input->name) ? fitted(program, *files.load_for(*input), *input,
+                                                       files.source(input->name))
+                                              : draw(*input, seed));
   return tensors;
 }
 

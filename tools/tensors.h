@@ -64,8 +64,9 @@ std::vector<std::string> input_names(const ir::Graph& graph);
 
 // Returns a tensor for every input of the bound graph: the given one, else one that is drawn with
 // `seed`. Throws Error(bad_input) for names, dtypes and shapes that do not fit. A float file may be
-// of another float type: it is converted.
-std::vector<Tensor> load_inputs(const ir::Graph& bound, const InputFiles& files, uint64_t seed = 0);
+// of another float type: it is converted, and where that rounds, a line on stderr says so.
+std::vector<Tensor> load_inputs(const std::string& program, const ir::Graph& bound,
+                                const InputFiles& files, uint64_t seed = 0);
 
 // Says on stderr, in one line, which inputs are drawn although others are given.
 void say_drawn_inputs(const std::string& program, const ir::Graph& graph, const InputFiles& files);

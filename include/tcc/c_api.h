@@ -499,7 +499,8 @@ TCC_API tcc_status tcc_context_create_beside(const tcc_compiled* compiled, const
                                              tcc_context** context) TCC_NOEXCEPT;
 
 /* Set the sizes of the open dims for the runs that follow, by the shapes of the inputs in the
- * graph's order, or by name; dims that are not named keep their sizes. A context keeps what it made
+ * graph's order, or by name (also that of a dim which is equal to open ones, which must agree with
+ * them); dims that are not named keep their sizes. A context keeps what it made
  * for the last 16 sizes: for these, nothing is allocated or compiled. TCC_BAD_INPUT, with the
  * input, its dim, the size and what it breaks, where nothing fits; the sizes are as before then. */
 TCC_API tcc_status tcc_context_set_shapes(tcc_context* context, const int64_t* const* shapes,
@@ -510,12 +511,14 @@ TCC_API tcc_status tcc_context_set_dims(tcc_context* context, const char* const*
  * none. */
 TCC_API tcc_status tcc_context_reserve_dims(tcc_context* context, const char* const* names,
                                             const int64_t* sizes, size_t num_dims) TCC_NOEXCEPT;
-/* Give an input or output at the sizes that are set. The strings and arrays live until the next of
- * these calls. */
+/* Give an input, an output or a state at the sizes that are set; the shape of a state that grows
+ * has its length at hand. The strings and arrays live until the next of these calls. */
 TCC_API tcc_status tcc_context_input(tcc_context* context, size_t index,
                                      tcc_tensor_info* info) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_context_output(tcc_context* context, size_t index,
                                       tcc_tensor_info* info) TCC_NOEXCEPT;
+TCC_API tcc_status tcc_context_state(tcc_context* context, size_t index,
+                                     tcc_tensor_info* info) TCC_NOEXCEPT;
 
 /* Runs on the caller's device memory (CUDA device pointers), in the graph's order. They are dense,
  * row-major and aligned to their elements; outputs overlap no other buffer. The call is
@@ -560,7 +563,7 @@ TCC_API tcc_status tcc_context_run_tensors(tcc_context* context, tcc_tensor* con
 /* ---- States */
 
 /* Copy a state to or from host memory, after the runs before, and wait. TCC_BAD_INPUT for an
- * unknown name and unless `bytes` is the state's size. */
+ * unknown name and unless `bytes` is the state's size, which tcc_context_state() tells. */
 TCC_API tcc_status tcc_context_read_state(tcc_context* context, const char* name, void* host,
                                           size_t bytes) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_context_write_state(tcc_context* context, const char* name, const void* host,

@@ -336,7 +336,8 @@ class Context {
   Context& operator=(Context&&) noexcept;
 
   // Sets the sizes of the open dims for the runs that follow, by the shapes of the inputs in the
-  // graph's order, or by name; dims that are not named keep their sizes. A context keeps what it
+  // graph's order, or by name (also that of a dim which is equal to open ones, which must agree with
+  // them); dims that are not named keep their sizes. A context keeps what it
   // made for the last 16 sizes: for these, the call allocates nothing, compiles nothing and takes
   // about a microsecond. Throws Error(bad_input), which names the input, its dim, the size and what
   // it breaks (a number of the graph, a range, another input's size); the sizes are as before then.
@@ -405,7 +406,8 @@ class Context {
 
   // The states of the graph, by name: the value after the last run, another value for the next one,
   // and the first values again. state() and set_state() wait for the stream. They throw
-  // Error(bad_input) for an unknown name, a wrong dtype or a wrong shape.
+  // Error(bad_input) for an unknown name, a wrong dtype or a wrong shape. A state that grows may be
+  // as long as a last run leaves it: that it is full is said by the next run.
   std::vector<TensorSpec> states() const;  // at the context's sizes, if it has any yet
   HostTensor state(std::string_view name);
   void set_state(std::string_view name, const HostTensor& value);

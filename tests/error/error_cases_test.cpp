@@ -93,7 +93,7 @@ void load(const Case& test) {
   ir::verify(bound);
   if (const auto precision = parse_dtype_option(dtype, OptionStyle::command_line))
     bound = ir::convert_precision(bound, *precision);
-  tools::load_inputs(bound, files);
+  tools::load_inputs("tcc-run", bound, files);
   for (const auto& value : bound.values())
     if (value->is_constant()) value->data->load();
 }

@@ -7,6 +7,7 @@
 // and a part of it that still fails.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 
 #include "ir/text.h"
@@ -72,6 +73,25 @@ TEST(RandomGraphs, AreValidAndPrintAndParseBack) {
     const std::string text = ir::print_graph(graph);
     EXPECT_EQ(ir::print_graph(ir::parse_graph(text)), text) << "seed " << seed;
   }
+}
+
+// Ways back to the size of a product, of a part of it.
+TEST(RandomGraphs, HavePartsOfProducts) {
+  std::map<std::string, int> found;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    const ir::Graph graph = random_graph(seed);
+    for (const auto& node : graph.nodes())
+      for (const ir::Value* input : node->inputs) {
+        if (!input) continue;  // an operand that is left out
+        if (input->producer && input->producer->op_name() == "unsqueeze")
+          input = input->producer->inputs[0];
+        const ir::Node* slice = input->producer;
+        if (slice && slice->op_name() == "slice" && slice->inputs[0]->producer &&
+            slice->inputs[0]->producer->op_name() == "linear")
+          ++found[std::string(node->op_name())];
+      }
+  }
+  for (const char* op : {"expand", "pad", "cat", "stack"}) EXPECT_GE(found[op], 3) << op;
 }
 
 TEST(RandomGraphs, AreTheSameForTheSameSeed) {

@@ -137,13 +137,21 @@ class Generator {
 
   void step() {
     static const std::vector<void (Generator::*)()> steps = {
-        &Generator::unary,     &Generator::unary,     &Generator::binary,  &Generator::binary,
-        &Generator::binary,    &Generator::view,      &Generator::view,    &Generator::view,
-        &Generator::reduction, &Generator::reduction, &Generator::norm,    &Generator::matmul,
-        &Generator::matmul,    &Generator::conv,      &Generator::pool,    &Generator::index,
-        &Generator::index,     &Generator::join,      &Generator::join,    &Generator::take_apart,
-        &Generator::condition, &Generator::convert,   &Generator::integer, &Generator::ternary,
-        &Generator::attention, &Generator::scan,      &Generator::movement};
+        &Generator::unary,          &Generator::unary,
+        &Generator::binary,         &Generator::binary,
+        &Generator::binary,         &Generator::view,
+        &Generator::view,           &Generator::view,
+        &Generator::reduction,      &Generator::reduction,
+        &Generator::norm,           &Generator::matmul,
+        &Generator::matmul,         &Generator::conv,
+        &Generator::pool,           &Generator::index,
+        &Generator::index,          &Generator::join,
+        &Generator::join,           &Generator::take_apart,
+        &Generator::condition,      &Generator::convert,
+        &Generator::integer,        &Generator::ternary,
+        &Generator::attention,      &Generator::scan,
+        &Generator::movement,       &Generator::part_of_product,
+        &Generator::part_of_product};
     const size_t before = items_.size();
     try {
       (this->*random_.one_of(steps))();
@@ -490,6 +498,65 @@ class Generator {
       return add("matmul", {builder_.transpose(x->value, 0, 1), x->value}, {},
                  std::sqrt(static_cast<double>(dims[0])) * 3 * x->bound * x->bound, false);
     add("matmul", {x->value, leaf(dtype, other).value}, {}, bound, false);
+  }
+
+  // A part of a product that is broadcast, padded or joined to as many elements as the product
+  // has, which are not the product's own in their places; then, mostly, with the product itself.
+  void part_of_product() {
+    const auto x = any_float(2);
+    if (!x) return;
+    const Dims dims = dims_of(x->value);
+    const int64_t k = dims.back(), n = random_.one_of(Dims{2, 4, 8, 16, 32, 64});
+    if (elements(dims) / std::max<int64_t>(k, 1) * n > options_.max_elements) return;
+    const DType dtype = x->value->dtype();
+    add("linear", {x->value, leaf(dtype, {n, k}).value}, {},
+        3 * std::sqrt(static_cast<double>(k)) * x->bound, false);
+    const Item product = items_.back();
+    const Dims whole = dims_of(product.value);
+    int64_t dim = dim_of(product.value);
+    if (whole[static_cast<size_t>(dim)] < 2) dim = product.value->rank() - 1;
+    const int64_t size = whole[static_cast<size_t>(dim)], drawn = random_.one_of(Dims{2, 2, 4});
+    const int64_t parts = size % drawn == 0 ? drawn : size;
+    const int64_t length = size / parts, start = random_.below(parts) * length;
+    Value* part =
+        builder_.op("slice", {product.value},
+                    {{"dim", dim}, {"start", ints({start})}, {"end", ints({start + length})}});
+    Value* again = with_size_of(part, dim, parts);
+    if (again->shape() != product.value->shape() && random_.chance(60))
+      again = builder_.reshape(again, ir::Shape(whole.begin(), whole.end()));
+    if (again->shape() != product.value->shape() || random_.chance(30))
+      return add(again, std::max(product.bound, 1.0), false);
+    if (random_.chance(30))
+      return add("mul", {product.value, again}, {}, product.bound * std::max(product.bound, 1.0),
+                 false);
+    add(random_.one_of({"add", "sub", "maximum"}), {product.value, again}, {},
+        2 * std::max(product.bound, 1.0), false);
+  }
+
+  // The part with `parts` times its elements.
+  Value* with_size_of(Value* part, int64_t dim, int64_t parts) {
+    Dims dims = dims_of(part);
+    const int64_t length = dims[static_cast<size_t>(dim)];
+    if (random_.chance(25)) {
+      dims.insert(dims.begin() + dim, parts);
+      return builder_.op("expand", {builder_.op("unsqueeze", {part}, {{"dim", dim}})},
+                         {{"size", ints(dims)}});
+    }
+    if (random_.chance(33)) {
+      const int64_t room = length * (parts - 1), before = random_.below(room + 1);
+      Dims pads(2 * static_cast<size_t>(part->rank() - dim));
+      pads[pads.size() - 2] = before;
+      pads[pads.size() - 1] = room - before;
+      return builder_.op("pad", {part}, {{"pad", ints(pads)}, {"value", 0.5}});
+    }
+    std::vector<Value*> operands;
+    const int64_t at = random_.below(parts);
+    for (int64_t i = 0; i < parts; ++i)
+      operands.push_back(i == at || random_.chance(30) ? part : leaf(part->dtype(), dims).value);
+    if (parts > 8) operands.resize(8);
+    if (random_.chance(50))
+      return builder_.op("stack", operands, {{"dim", random_.below(part->rank() + 1)}});
+    return builder_.op("cat", operands, {{"dim", dim}});
   }
 
   // x as [N, C, H, W].

@@ -188,6 +188,16 @@ TEST_F(CState, ABufferIsAStateThatGrows) {
   EXPECT_EQ(y, 10);
   ASSERT_EQ(tcc_context_read_state(own, "s", value.data(), 16), TCC_OK) << tcc_last_error();
   EXPECT_EQ(value, (std::vector<float>{1, 2, 3, 4}));
+  tcc_tensor_info info = TCC_TENSOR_INFO_INIT;
+  ASSERT_EQ(tcc_context_state(own, 0, &info), TCC_OK) << tcc_last_error();
+  EXPECT_STREQ(info.name, "s");
+  EXPECT_STREQ(info.shape_text, "[4]");
+  EXPECT_EQ(info.bytes, 16);
+  ASSERT_EQ(tcc_context_reset_states(own), TCC_OK);
+  ASSERT_EQ(tcc_context_state(own, 0, &info), TCC_OK);
+  EXPECT_EQ(info.shape[0], 0);
+  EXPECT_EQ(tcc_context_state(own, 1, &info), TCC_BAD_INPUT);
+  EXPECT_EQ(tcc_context_state(nullptr, 0, &info), TCC_BAD_INPUT);
   tcc_buffer_destroy(memory);
   tcc_context_destroy(own);
   tcc_compiled_destroy(program);

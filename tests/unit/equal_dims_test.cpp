@@ -68,6 +68,12 @@ TEST(EqualDims, AreTakenAsGiven) {
   EXPECT_ERROR(found({}, {}, {{"T", parse_symint("Q+1")}}),
                "dim T = Q+1: Q: the graph has no such dim; there are ");
   EXPECT_ERROR(found({}, {{"T", 3}}, {{"T", parse_symint("P+1")}}), "'T' has a number, too");
+  EXPECT_ERROR(found({}, {}, {{"S", parse_symint("T")}, {"T", parse_symint("S")}}),
+               "dim T = S: is a cycle, since S = T");
+  EXPECT_ERROR(
+      found({}, {},
+            {{"B", parse_symint("S+1")}, {"S", parse_symint("T+1")}, {"T", parse_symint("B+P")}}),
+      "dim T = B+P: is a cycle, since B = T+2");
 }
 
 TEST(EqualDims, MustFitTheirRange) {
@@ -92,6 +98,24 @@ TEST(EqualDims, AreHeldToTheShapesOfInputs) {
     EXPECT_EQ(run(7, 8).at(0).shape, (std::vector<int64_t>{1, 8, 2}));
     EXPECT_ERROR(run(3, 1), "input 'mask': dim 1 is 1, not 4 (P = 3 by input 'k': dim 1)");
   }
+  // A size by that name is one of the other dim.
+  const CompiledGraph compiled = compile(
+      graph, "null", {.dims = {{"S", 1}}, .open_dims = {"P=0..7", "T", "B=1..8", "C=2..16:2"}});
+  Context context(compiled, {{"T", 4}, {"B", 2}});
+  EXPECT_EQ(context.dims(), (std::map<std::string, std::int64_t>{{"C", 2}, {"P", 3}}));
+  context.set_dims({{"B", 4}, {"C", 4}, {"P", 5}, {"T", 6}});
+  EXPECT_EQ(context.inputs().at(2).shape, (std::vector<std::int64_t>{4, 6, 1}));
+  context.reserve_dims({{"T", 8}});
+  EXPECT_ERROR(context.set_dims({{"B", 4}, {"C", 2}}), "B = 4: is C, and C = 2");
+  EXPECT_ERROR(context.set_dims({{"B", 3}}), "B = 3: is C, which is 3 for no C = 2..8:2");
+  EXPECT_ERROR(context.set_dims({{"T", 9}}), "T = 9: is P+1, which is 9 for no P = 0..7");
+  EXPECT_ERROR(context.set_dims({{"Q", 9}}), "no size 'Q' is open");
+  EXPECT_EQ(context.dims().at("C"), 4);
+  // A sum of two open dims tells neither.
+  Context sum(compile(graph, "null", {.open_dims = {"P=0..7", "S=1..4", "T"}}));
+  EXPECT_ERROR(sum.set_dims({{"T", 4}}), "'P' has no size (P = 0..7)");
+  EXPECT_ERROR(sum.set_dims({{"P", 3}, {"S", 2}, {"T", 4}}), "T = 4: is P+S, which is 5");
+  sum.set_dims({{"P", 3}, {"S", 2}, {"T", 5}});
   EXPECT_ERROR(compile(graph, "null", {.open_dims = {"P=0..7", "T"}, .specialize = {"T=4"}}),
                "specialize: 'T' is P+S: name sizes of its dims");
 }

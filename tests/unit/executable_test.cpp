@@ -450,6 +450,21 @@ TEST(Executables, DimsAreChecked) {
                     "n = 68 is above 64 (n = 8..64:4)");
 }
 
+TEST(Executables, EqualDimsAreWrittenReadAndChecked) {
+  const SymInt n = SymInt::symbol("n");
+  Executable executable = sample(n);
+  executable.dims = {{"n", {1, 8, 1}}};
+  executable.equal_dims = {{"m", n * 2 + 1}};
+  const Executable again = read(written(executable));
+  ASSERT_EQ(again.equal_dims.size(), 1u);
+  EXPECT_EQ(again.equal_dims[0].name, "m");
+  EXPECT_EQ(again.equal_dims[0].value.to_string(), (n * 2 + 1).to_string());
+  executable.equal_dims = {{"n", n}};
+  EXPECT_ERROR_KIND(check(executable), ErrorKind::bad_input, "two dims 'n'");
+  executable.equal_dims = {{"m", SymInt::symbol("q")}};
+  EXPECT_ERROR_KIND(check(executable), ErrorKind::bad_input, "no dim 'q'");
+}
+
 // The sample for all sizes, with one for 8.
 Executable with_variant() {
   Executable whole = sample(SymInt::symbol("n"));

@@ -35,7 +35,7 @@ outputs: [y, sr, one, sizes]
 }
 
 std::vector<Tensor> loaded(std::vector<std::string> named, std::string npz = "") {
-  return load_inputs(graph(), InputFiles({std::move(named), std::move(npz), {}}));
+  return load_inputs("test", graph(), InputFiles({std::move(named), std::move(npz), {}}));
 }
 
 TEST(GivenInputs, NumbersBecomeWhatTheInputIs) {
@@ -101,6 +101,23 @@ TEST_F(NpzOfInputs, WhatIsDrawnIsSaidWhereSomethingIsGiven) {
   EXPECT_EQ(said({"sr=1", "one=1", "sizes=1,2,3,4"}, with({"x"})), "");
 }
 
+// A narrower float is another value; a wider one is the same, and says nothing.
+TEST_F(NpzOfInputs, ValuesThatAreRoundedAreSaid) {
+  const auto said = [&](DType given) {
+    write_npy(file_, Tensor(given, {2, 3}));
+    const fs::path as_npy = file_.string() + "." + std::string(name(given)) + ".npy";
+    fs::rename(file_, as_npy);
+    ::testing::internal::CaptureStderr();
+    const auto inputs = loaded({"x=" + as_npy.string()});
+    fs::remove(as_npy);
+    EXPECT_EQ(inputs[0].dtype(), DType::f32);
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said(DType::f16), "");
+  EXPECT_TRUE(
+      said(DType::f64).ends_with(".npy is f64, and input 'x' f32: its values are rounded\n"));
+}
+
 TEST(RunSizes, ShapesOfGivenInputsDecideThem) {
   const ir::SymInt b = ir::SymInt::symbol("B"), s = ir::SymInt::symbol("S_by_8");
   const std::vector<RunInput> inputs = {{"x", {b, s * 8 + 1}}, {"y", {b * 2, 3}}, {"z", {b * s}}};
@@ -120,13 +137,17 @@ TEST(RunSizes, ShapesOfGivenInputsDecideThem) {
   EXPECT_EQ(sizes({"x" + of({3, 17})}), "B=3 S=16 ");
   EXPECT_EQ(sizes({"y" + of({6, 3})}), "B=3 ");
   EXPECT_EQ(sizes({"x" + of({3, 17})}, {{"B", {3, "--at"}}}), "B=3 S=16 ");
-  // Left to load_inputs(): no B, no S, another rank, a number for an input of one element.
-  EXPECT_EQ(sizes({"y" + of({5, 3})}), "");
-  EXPECT_EQ(sizes({"x" + of({3, 18})}), "B=3 ");
+  EXPECT_ERROR(sizes({"y" + of({5, 3})}), "dim 0 of input 'y' is 5, which B*2 is for no B = 1..8");
+  EXPECT_ERROR(sizes({"x" + of({3, 18})}),
+               "dim 1 of input 'x' is 18, which S+1 is for no S = 8..64:8");
+  EXPECT_ERROR(sizes({"x" + of({3, 0})}), "which S+1 is for no S = 8..64:8");
+  // Left to load_inputs(): another rank, a number for an input of one element.
   EXPECT_EQ(sizes({"x" + of({3})}), "");
-  EXPECT_EQ(sizes({"x" + of({3, 0})}), "B=3 ");
   EXPECT_EQ(sizes({"x=1"}), "");
   EXPECT_EQ(sizes({"z" + of({12})}), "") << "a product tells neither";
+  EXPECT_EQ(sizes({"z" + of({12})}, {{"B", {3, "--at"}}}), "B=3 S=32 ") << "the other";
+  EXPECT_ERROR(sizes({"z" + of({12})}, {{"B", {3, "--at"}}, {"S", {16, "s.npy"}}}),
+               "dim 0 of input 'z' is 12, not 6: ");
   EXPECT_ERROR(sizes({"x" + of({9, 17})}),
                ": dim 0 of input 'x' is 9: B = 9 is above 8 (B = 1..8)");
   EXPECT_ERROR(sizes({"x" + of({3, 1})}), "S = 0 is below 8 (S = 8..64:8)");

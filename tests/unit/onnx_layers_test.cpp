@@ -56,7 +56,7 @@ TEST(OnnxGivenNumbers, MayDecideShapes) {
   const tools::InputFiles files({{"shape=3,4", "scale=2"}, "", {}});
   const ir::Graph graph = model.import({.inputs = &files});
   EXPECT_EQ(ir::const_shape(*graph.outputs[0]), (std::vector<int64_t>{3, 4}));
-  const std::vector<Tensor> inputs = tools::load_inputs(graph.bind({}), files);
+  const std::vector<Tensor> inputs = tools::load_inputs("test", graph.bind({}), files);
   ASSERT_EQ(inputs.size(), 2u);
   EXPECT_EQ(inputs[1].get(0), 2);
 }

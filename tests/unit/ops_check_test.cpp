@@ -1,6 +1,9 @@
 // --check=ops: the first wrong value, its layer and its kernel; where NaNs arise.
 #include "tools/ops_check.h"
 
+#include <set>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "backends/build_executable.h"
@@ -23,14 +26,15 @@ std::string software_device() {
   return devices.empty() ? "" : devices.front();
 }
 
-Built build(const std::string& text, bool fuse) {
+Built build(const std::string& text, bool fuse, const ir::SizeRanges& open = {}) {
   Built built{parse_yaml_graph(text, "net.yaml", "."), {}, {}, {}, {}};
   built.options.fuse = fuse;
+  built.options.open_dims = open;
   const auto device = test::open_once(software_device());
   built.scheduled = backends::schedule(built.graph, device->target(), built.options);
   built.program = std::make_shared<const runtime::Program>(
       device, backends::build_executable(built.scheduled, device->target(), built.options));
-  built.inputs = test::draw_inputs(*built.scheduled.graph, {});
+  if (open.empty()) built.inputs = test::draw_inputs(*built.scheduled.graph, {});
   return built;
 }
 
@@ -130,6 +134,39 @@ outputs: [b, i, f]
   const OpsCheck result = check(built, built);
   EXPECT_EQ(result.differ, 0u) << ops_check_text(result);
   EXPECT_GE(result.values, 3u);
+}
+
+// One program at several sizes, each of which takes other kernels of those for parts of the range.
+TEST_F(OpsCheckTest, ComparesAtSizesOfOpenDims) {
+  const auto text = [](const char* last) {
+    return str(
+        "tcc: 1\ndims: {B: 4, S: 8}\n"
+        "inputs: {x: {dtype: f32, shape: [B, S, 16]}}\n"
+        "weights: {w: {dtype: f32, shape: [16, 16], init: {normal: 1}}}\n"
+        "nodes:\n  - {out: dense, op: linear, in: [x, w]}\n"
+        "  - {out: sums, op: sum, in: [dense], dim: 1}\n"
+        "  - {out: last, op: ",
+        last, ", in: [sums]}\noutputs: [last, dense]\n");
+  };
+  const ir::SizeRanges open = {{"B", {1, 256}}, {"S", {8, 64, 8}}};
+  Built good = build(text("exp"), false, open), bad = build(text("neg"), false, open);
+  std::set<std::vector<int>> kernels;
+  for (const ir::Numbers& sizes :
+       {ir::Numbers{{"B", 1}, {"S", 8}}, {{"B", 3}, {"S", 16}}, {{"B", 200}, {"S", 64}}}) {
+    good.inputs = test::draw_inputs(good.graph.bind(sizes), {});
+    const OpsCheck right = check(good, good);
+    EXPECT_EQ(right.values, 3u);
+    EXPECT_EQ(right.differ, 0u) << ops_check_text(right);
+    const OpsCheck wrong = check(good, bad);
+    EXPECT_EQ(wrong.differ, 1u);
+    ASSERT_TRUE(wrong.first);
+    EXPECT_EQ(wrong.first->name, "last");
+    EXPECT_EQ(wrong.first->type, str("f32[", sizes.at("B"), ", 16]"));
+    runtime::Context context(good.program);
+    context.set_inputs(good.inputs);
+    kernels.insert(context.step_counts());
+  }
+  EXPECT_GT(kernels.size(), 1u);
 }
 
 }  // namespace

@@ -241,6 +241,9 @@ TEST_F(PackagePrograms, WeightsMayStayInAFile) {
       "by_file.yaml --target vulkan:lavapipe --weights affine.safetensors --package ";
   const Outcome made = run("tcc-compile", compile + "by_file.tccpkg");
   ASSERT_EQ(made.code, 0) << made.text;
+  EXPECT_NE(made.text.find("\n--weights: 1 weight (16 B) in files; none is copied\n"),
+            std::string::npos)
+      << made.text;
   const exec::Package package = exec::Package::load(path("by_file.tccpkg"));
   EXPECT_NE(package.manifest().find("\nfile: affine.safetensors | "), std::string::npos);
   EXPECT_NO_THROW(package.verify());

@@ -224,6 +224,9 @@ TEST(Packages, SayWhatIsWrong) {
                     ErrorKind::bad_input, "is longer than 4000 characters");
   EXPECT_ERROR_KIND(read(changed("name: sample", "name: a\tb")), ErrorKind::bad_input,
                     "line 2: has a control character");
+  EXPECT_ERROR_KIND(read(changed("name: sample", "n\xffme: sample")), ErrorKind::bad_input,
+                    "has the unknown key 'n?me'");
+  EXPECT_EQ(one_line("\xc3\xa4\xc2\x85\x7f\x80z"), "\xc3\xa4???z");
   // A part for another target than the manifest says, and weights of another size than its own.
   EXPECT_ERROR_KIND(read(changed("part: null:other", "part: null:third")).executable(1),
                     ErrorKind::bad_input, "is for another target than the manifest says");

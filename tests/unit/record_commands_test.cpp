@@ -172,15 +172,35 @@ TEST_F(RecordCommands, WhyBeginsWithTheKernels) {
       contains(text, "\nwhy other neighbours are not fused: tcc-compile --explain-fusion\n"));
 }
 
+// A dim may be an expression, as for the other programs, and dims that the graph takes for equal
+// are one.
+TEST_F(RecordCommands, WhyTakesExpressionsOfDims) {
+  write_file_atomic(folder_ / "two.yaml",
+                    "tcc: 1\nname: two\ndims: {S: 8, T: 8, U: 9}\ninputs:\n"
+                    "  x: {dtype: f32, shape: [S, 3]}\n  y: {dtype: f32, shape: [T, 3]}\n"
+                    "  z: {dtype: f32, shape: [U, 3]}\nnodes:\n"
+                    "  - {out: a, op: add, in: [x, y]}\n  - {out: b, op: exp, in: [z]}\n"
+                    "outputs: [a, b]\n");
+  const std::string graph = (folder_ / "two.yaml").string();
+  const std::string open = run({"why", graph, "--target", "cuda:sm_90a", "--dim", "S=1..64",
+                                "--dim", "T=1..32", "--dim", "U=S+1"});
+  EXPECT_TRUE(contains(open, "f32[T+1, 3]")) << open;
+  EXPECT_FALSE(contains(open, "f32[S")) << open;
+  const std::string numbers = run({"why", graph, "--target", "cuda:sm_90a", "--dim", "S=3,5",
+                                   "--dim", "T=S", "--dim", "U=S+1"});
+  for (const char* shape : {"f32[4, 3]", "f32[6, 3]"})
+    EXPECT_TRUE(contains(numbers, shape)) << numbers;
+}
+
 // At one size another template may be the fastest than that of the range around it.
-TEST_F(RecordCommands, WhyMarksKernelsThatTheProgramHasNot) {
+TEST_F(RecordCommands, WhyMarksKernelsThatTheProgramDoesNotRun) {
   const std::string mlp = (testing::source_dir() / "configs/models/mlp.yaml").string();
   const std::string text = run({"why", mlp, "--target", "cuda:sm_90a", "--dim", "B=1..64"});
   const size_t table = text.find("\n  else: [");
   const size_t row = text.find("[gemv] f32[1, 784]");
   ASSERT_NE(row, std::string::npos) << text;
   EXPECT_LT(table, row) << "the program's kernels stand first";
-  const size_t mark = text.find("    not in the program: at B=1 it has [", row);
+  const size_t mark = text.find("    not chosen: at B=1 the program runs [", row);
   EXPECT_LT(mark, text.find("\n    not exact", row)) << text;
   // The last line counts the rows of the tables.
   size_t kernels = 0, counted = 0;

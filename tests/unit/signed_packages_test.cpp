@@ -158,7 +158,7 @@ TEST_F(SignedPackages, AreRefusedInOtherForms) {
   unknown[comment_end + 2] = 'V';  // RU is "ED"
   EXPECT_TRUE(has(refusal(package, unknown, key), "line 2 is of an unknown algorithm"));
   EXPECT_TRUE(has(refusal(package, signature + "\n", key), "it has 5 lines instead of 4"));
-  EXPECT_TRUE(has(refusal(package, "RW", key), "it has 1 lines instead of 4"));
+  EXPECT_TRUE(has(refusal(package, "RW", key), "it has 1 line instead of 4"));
   EXPECT_TRUE(has(refusal(package, "a\nb\nc\nd\n", key), "line 1 does not begin with 'untrusted"));
   EXPECT_TRUE(has(refusal(package, std::string(size_t{1} << 22, '\n'), key),
                   "it has more than 16384 bytes"));

@@ -193,6 +193,8 @@ TEST(SizeRange, GraphsAreBound) {
   EXPECT_EQ(usual_sizes(growing, {}, {{"P", {0, 4095, 1}}}).at("P"), 2047);
   EXPECT_EQ(usual_sizes(growing, {}, {{"P", {8, 4096, 8}}}).at("P"), 2048);
   EXPECT_EQ(usual_sizes(growing, {{"P", 5}}, {{"P", {0, 4095, 1}}}).at("P"), 5);
+  // The graph's default, where a range has no end, within it.
+  EXPECT_EQ(usual_sizes(growing, {}, {{"P", {64, kMostSize / 8 * 8, 8}}}).at("P"), 64);
   EXPECT_EQ(to_string(bind_dims(graph, {}, {{"S", {4, 64, 4}}}).outputs[0]->type),
             "f32[4, S_by_4*4, 3]");
   EXPECT_ERROR(bind_dims(graph, {{"B", 65}}, {{"B", {1, 64, 1}}}),

@@ -84,7 +84,9 @@ class GraphSubject final : public Subject {
 
   std::string work() const override { return work_of(bound_, case_.matmul_precision); }
 
-  std::vector<Tensor> inputs() override { return load_inputs(bound_, InputFiles(InputOptions())); }
+  std::vector<Tensor> inputs() override {
+    return load_inputs("tcc-track", bound_, InputFiles(InputOptions()));
+  }
 
   void check(const exec::Executable&, const std::vector<Tensor>& inputs,
              const std::vector<Tensor>& outputs, TrackedCase& record) override {

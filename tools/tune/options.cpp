@@ -1,6 +1,7 @@
 #include "tools/tune/options.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 
@@ -33,8 +34,8 @@ void add_graph_options(CLI::App& app, GraphOptions& options) {
                  "a kernel file (.yaml) of your own, tuned as well; several")
       ->allow_extra_args(false);
   app.add_option("--dim", options.dims,
-                 "value of a symbolic dim, values (B=1,8,32) or a range (S=1..2048); several: "
-                 "every combination")
+                 "value of a symbolic dim, values (B=1,8,32), a range (S=1..2048) or an expression "
+                 "of other dims (T=S+1); several: every combination")
       ->allow_extra_args(false);
   add_input_options(app, options.inputs);
   add_compile_options(app, options.compile);
@@ -114,8 +115,14 @@ DimLists::DimLists(const std::vector<std::string>& texts) {
     const bool is_range = values.find("..") != values.npos;
     if (is_range && values.find_first_not_of("0123456789.:") != values.npos)
       fail_input("--dim ", text, ": ", forms);
-    if (values == "free" || is_range) {
-      open_[name] = ir::parse_dim(text, "--dim " + text).range;
+    const bool has_letters = std::ranges::any_of(
+        values, [](unsigned char c) { return std::isalpha(c) != 0 || c == '_'; });
+    if (is_range || (has_letters && values.find(',') == values.npos)) {
+      const ir::DimOption dim = ir::parse_dim(text, "--dim " + text);
+      if (dim.expression)
+        equal_.emplace(name, *dim.expression);
+      else
+        open_[name] = dim.range;
       used_[name] = false;
       continue;
     }
@@ -156,6 +163,24 @@ ir::SizeRanges DimLists::open(const Dims& declared) {
   return ranges;
 }
 
+ir::DimExpressions DimLists::equal(const Dims& declared) {
+  ir::DimExpressions expressions;
+  for (const auto& [name, value] : equal_)
+    if (declared.contains(name)) {
+      expressions.emplace(name, value);
+      used_[name] = true;
+    }
+  return expressions;
+}
+
+GraphFileOptions DimLists::file_options(const InputFiles& files, const InputOptions& inputs) const {
+  backends::CompileOptions dims;
+  dims.dims = first();
+  dims.open_dims = open_;
+  dims.equal_dims = equal_;
+  return graph_file_options(dims, files, inputs);
+}
+
 void DimLists::check_all_used() const {
   for (const auto& [name, is_used] : used_)
     if (!is_used) fail_input("--dim ", name, ": nothing that is tuned has such a dim");
@@ -164,10 +189,12 @@ void DimLists::check_all_used() const {
 namespace {
 
 // "mlp.yaml B=8".
-std::string label_of(const std::string& path, const Dims& dims, const ir::SizeRanges& open = {}) {
+std::string label_of(const std::string& path, const Dims& dims, const ir::SizeRanges& open = {},
+                     const ir::DimExpressions& equal = {}) {
   std::string label = std::filesystem::path(path).filename().string();
   for (const auto& [name, value] : dims) label += str(" ", name, "=", value);
   for (const auto& [name, range] : open) label += str(" ", name, "=", range.to_string());
+  for (const auto& [name, value] : equal) label += str(" ", name, "=", value);
   return label;
 }
 
@@ -180,22 +207,25 @@ std::vector<backends::Scheduled> schedule_graphs(const GraphOptions& options, Di
   set_compile_options(options.compile, compile);
   std::vector<backends::Scheduled> scheduled;
   const InputFiles files(options.inputs);
-  const StatePairs states = parse_states(options.inputs);
   std::vector<std::string> inputs;
   for (const std::string& path : options.graphs) {
     refuse_package(path);
-    ir::Graph graph = load_graph(path, {.dims = dims.first(), .inputs = &files, .states = states});
-    say_default_dims("tcc-tune", path, graph);
+    GraphFileOptions how = dims.file_options(files, options.inputs);
+    ir::Graph graph = load_graph(path, how);
     compile.open_dims = dims.open(graph.dims);
+    compile.equal_dims = dims.equal(graph.dims);
+    say_default_dims("tcc-tune", path, graph, compile.open_dims);
     bool read = true;  // for these dims: the first combination is what it was read with
     for (Dims& bound : dims.combinations(graph.dims)) {
-      compile.dims = std::move(bound);
-      if (labels) labels->push_back(label_of(path, compile.dims, compile.open_dims));
-      if (!read)
-        graph = load_graph(path, {.dims = compile.dims, .inputs = &files, .states = states});
+      backends::CompileOptions one = compile;
+      one.dims = std::move(bound);
+      if (labels) labels->push_back(label_of(path, one.dims, one.open_dims, one.equal_dims));
+      how.dims = one.dims;
+      if (!read) graph = load_graph(path, how);
       read = false;
       for (const std::string& name : input_names(graph)) inputs.push_back(name);
-      scheduled.push_back(backends::schedule(graph, target, compile));
+      settle_dims("tcc-tune", graph, one);
+      scheduled.push_back(backends::schedule(graph, target, one));
     }
   }
   files.check_all_used(inputs);
@@ -213,6 +243,10 @@ std::vector<autotune::Tunable> user_tunables(const GraphOptions& options, DimLis
       fail_input("--dim ", open.begin()->first, "=", open.begin()->second.to_string(), ": ", path,
                  " is a kernel of your own, which is tuned for sizes: give numbers, as in ",
                  open.begin()->first, "=1,8,32");
+    if (const ir::DimExpressions equal = dims.equal(kernel.dims); !equal.empty())
+      fail_input("--dim ", equal.begin()->first, "=", equal.begin()->second, ": ", path,
+                 " is a kernel of your own, which is tuned for sizes: give numbers, as in ",
+                 equal.begin()->first, "=1,8,32");
     for (Dims& bound : dims.combinations(kernel.dims)) {
       compile.dims = std::move(bound);
       if (labels) labels->push_back(label_of(path, compile.dims));

@@ -54,7 +54,7 @@ autotune::SearchKind parse_search_kind(const std::string& text);
 using Dims = std::map<std::string, int64_t, std::less<>>;
 
 // --dim's values: "B=1,8,32" and "T=128" are every combination, at most 1024. "S=1..2048" stays
-// open.
+// open, and "T=S+1" is an expression.
 class DimLists {
  public:
   // Throws Error(bad_input) for a malformed list and a name that is given twice.
@@ -65,14 +65,19 @@ class DimLists {
   std::vector<Dims> combinations(const Dims& declared);
   // The ranges of those names that are `declared`.
   ir::SizeRanges open(const Dims& declared);
+  // The expressions of those names that are `declared`.
+  ir::DimExpressions equal(const Dims& declared);
   // The first value of each name.
   const Dims& first() const { return all_.front(); }
+  // How a graph is read for the first combination.
+  GraphFileOptions file_options(const InputFiles& files, const InputOptions& inputs) const;
   // Throws Error(bad_input) for a name that no call of combinations() declared.
   void check_all_used() const;
 
  private:
   std::vector<Dims> all_ = {{}};
   ir::SizeRanges open_;
+  ir::DimExpressions equal_;
   std::map<std::string, bool> used_;
 };
 

@@ -57,7 +57,7 @@ void print(const Answer& answer) {
             << "\n  " << sched::name(explanation.choice.tier) << ": "
             << explanation.choice.config.to_string() << "\n";
   if (!answer.other.empty())
-    std::cout << "    not in the program: at " << answer.sizes << " it has " << answer.other
+    std::cout << "    not chosen: at " << answer.sizes << " the program runs " << answer.other
               << "\n";
   if (!answer.sequence.empty()) std::cout << "    as " << answer.sequence << "\n";
   for (const std::string& line : answer.passed) std::cout << "    not " << line << "\n";
