@@ -81,7 +81,7 @@ TEST(OpenProducts, AreOnMatrixUnitsOfCuda) {
 }
 
 // Columns and sums of B, whose lines have the alignment of one element, or of whole vectors.
-// What an epilogue reads stands under no condition: its loads do not wait for one another.
+// Loads of an epilogue stand under no condition, so that they do not wait for one another.
 TEST(OpenProducts, OnlyStoresHaveAConditionOfTheLastRows) {
   const ir::Graph graph = parse_yaml_graph(
       "tcc: 1\nname: g\ndims: {B: 512}\n"

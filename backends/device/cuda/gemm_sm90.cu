@@ -307,7 +307,7 @@ TCC_ENTRY {
       auto store = [&](i32 row, i32 column, const Acc(&v)[product.segment], const auto&... residual) {
         row += row0;
         column += tile.column;
-        // What another tile stores is past the end for the epilogue, whose loads stand under no condition.
+        // Rows that another tile stores are past the end for the epilogue, whose loads stand under no condition.
         if (RAGGED_M && row < tile.row_stored) row = PAST_END;
         if (RAGGED_N && column < tile.column_stored) column = PAST_END;
         if (product.swapped)
