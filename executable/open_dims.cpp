@@ -33,13 +33,28 @@ std::optional<std::pair<const OpenDim*, int64_t>> told(const Executable& executa
   return std::pair(&*dim, *value);
 }
 
+bool is_open(const Executable& executable, const std::string& name) {
+  return std::ranges::find(executable.dims, name, &OpenDim::name) != executable.dims.end();
+}
+
+// Reads the sizes of open dims alone.
+void read_open_dims(const Executable& executable, const Dims& dims, std::span<int64_t> sizes) {
+  for (const OpenDim& dim : executable.dims)
+    if (const auto given = dims.find(dim.name); given != dims.end())
+      check_size(dim, given->second);
+    else if (sizes[static_cast<size_t>(&dim - executable.dims.data())] < 0)
+      fail_input("'", dim.name, "' has no size (", dim.name, " = ", dim.range.to_string(), ")");
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (const auto given = dims.find(executable.dims[i].name); given != dims.end())
+      sizes[i] = given->second;
+}
+
 }  // namespace
 
 Dims sizes_of_open(const Executable& executable, const Dims& dims) {
   Dims result;
   for (const auto& [name, size] : dims)
-    if (std::ranges::find(executable.dims, name, &OpenDim::name) != executable.dims.end())
-      result.emplace(name, size);
+    if (is_open(executable, name)) result.emplace(name, size);
   for (const auto& [name, size] : dims) {
     if (result.contains(name)) continue;
     const auto equal = std::ranges::find(executable.equal_dims, name, &EqualDim::name);
@@ -59,17 +74,12 @@ Dims sizes_of_open(const Executable& executable, const Dims& dims) {
 }
 
 void read_dims(const Executable& executable, const Dims& dims, std::span<int64_t> sizes) {
+  // Sizes of open dims are read without an allocation.
+  if (std::ranges::all_of(dims, [&](const auto& dim) { return is_open(executable, dim.first); }))
+    return read_open_dims(executable, dims, sizes);
   const Dims given = sizes_of_open(executable, dims);
   std::vector<int64_t> read(sizes.begin(), sizes.end());
-  for (size_t i = 0; i < read.size(); ++i) {
-    const OpenDim& dim = executable.dims[i];
-    if (const auto size = given.find(dim.name); size != given.end()) {
-      check_size(dim, size->second);
-      read[i] = size->second;
-    } else if (read[i] < 0) {
-      fail_input("'", dim.name, "' has no size (", dim.name, " = ", dim.range.to_string(), ")");
-    }
-  }
+  read_open_dims(executable, given, read);
   Sizes values;
   for (size_t i = 0; i < read.size(); ++i) values.values[executable.dims[i].name] = read[i];
   for (const EqualDim& equal : executable.equal_dims)

@@ -349,22 +349,17 @@ const std::string& Package::manifest() const { return contents_->manifest; }
 const std::string& Package::trusted_comment() const { return contents_->trusted_comment; }
 std::span<const Package::Part> Package::parts() const { return contents_->parts; }
 
-int64_t Package::weights_of(bool in_files, int64_t& bytes) const {
-  int64_t count = 0;
-  bytes = 0;
+Package::Weights Package::weights(bool in_files) const {
+  Weights weights;
   for (const Contents::Weight& weight : contents_->weights)
     if ((weight.file >= 0) == in_files) {
-      ++count;
-      bytes += weight.bytes;
+      ++weights.count;
+      weights.bytes += weight.bytes;
     }
-  return count;
+  return weights;
 }
 
-int64_t Package::weight_bytes() const {
-  int64_t bytes = 0;
-  for (const Contents::Weight& weight : contents_->weights) bytes += weight.bytes;
-  return bytes;
-}
+int64_t Package::weight_bytes() const { return weights(true).bytes + weights(false).bytes; }
 
 Executable Package::executable(size_t i) const {
   const Part& part = contents_->parts.at(i);

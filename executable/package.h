@@ -80,8 +80,11 @@ class Package {
   const std::string& manifest() const;  // the text
   std::span<const Part> parts() const;
   int64_t weight_bytes() const;  // of all weights, wherever they are
-  // The number of weights that are in files beside the package, or else in itself, and their bytes.
-  int64_t weights_of(bool in_files, int64_t& bytes) const;
+  struct Weights {
+    int64_t count = 0, bytes = 0;
+  };
+  // Those that are in files beside the package, or else in itself.
+  Weights weights(bool in_files) const;
   // The text that the author signed beside the bytes; "" where no signature was asked for.
   const std::string& trusted_comment() const;
   // Part `i`, whose constants are the package's.

@@ -58,13 +58,11 @@ class EqualDims {
   void take(const std::string& name, const SymInt& value) {
     const std::string said = str("dim ", name, " = ", value);
     require_dim(graph_, name, said + ": ");
-    bool uses_itself = false;
     value.visit_atoms([&](const AtomPtr& atom) {
-      if (atom->kind != Atom::Kind::symbol) return;
-      require_dim(graph_, atom->name, str(said, ": ", atom->name, ": "));
-      uses_itself |= atom->name == name;
+      if (atom->kind == Atom::Kind::symbol)
+        require_dim(graph_, atom->name, str(said, ": ", atom->name, ": "));
     });
-    if (uses_itself) fail_input(said, ": is an expression of itself");
+    if (uses(value, name)) fail_input(said, ": is an expression of itself");
     if (numbers_.contains(name)) fail_input(said, ": '", name, "' has a number, too");
     if (const Value* state = state_of_length(graph_, name))
       fail_input(said, ": it is the length of state '", state->name, "'");
@@ -88,16 +86,17 @@ class EqualDims {
   DimExpressions result() && { return std::move(found_); }
 
  private:
+  static bool uses(const SymInt& expression, const std::string& dim) {
+    bool result = false;
+    expression.visit_atoms([&](const AtomPtr& atom) {
+      result |= atom->kind == Atom::Kind::symbol && atom->name == dim;
+    });
+    return result;
+  }
+
   // `of_others` is `value` with the expressions found before: one of these has `name` in a cycle.
   void check_no_cycle(const std::string& name, const SymInt& value, const SymInt& of_others,
                       const std::string& said) const {
-    const auto uses = [](const SymInt& expression, const std::string& dim) {
-      bool result = false;
-      expression.visit_atoms([&](const AtomPtr& atom) {
-        result |= atom->kind == Atom::Kind::symbol && atom->name == dim;
-      });
-      return result;
-    };
     if (!uses(of_others, name)) return;
     for (const auto& [other, expression] : found_)
       if (uses(value, other) && uses(expression, name))

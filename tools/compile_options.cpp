@@ -1,8 +1,5 @@
 #include "tools/compile_options.h"
 
-#include <iostream>
-#include <set>
-
 #include "tools/program.h"
 
 namespace tcc::tools {
@@ -52,13 +49,9 @@ ir::DimExpressions settle_dims(const std::string& program, ir::Graph& graph,
                                backends::CompileOptions& inner) {
   const ir::DimExpressions given = inner.equal_dims;
   ir::DimExpressions equal = backends::settle_dims(graph, inner);
-  static std::set<std::string> said;  // a graph is read for several combinations of sizes
-  for (const auto& [name, value] : equal) {
-    if (given.contains(name)) continue;
-    const std::string line =
-        str(program, ": note: ", name, " = ", value, ", which the graph takes it for\n");
-    if (said.insert(line).second) std::cerr << line;
-  }
+  for (const auto& [name, value] : equal)
+    if (!given.contains(name))
+      note_once(program, str(name, " = ", value, ", which the graph takes it for"));
   return equal;
 }
 

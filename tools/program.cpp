@@ -228,9 +228,12 @@ void say_default_dims(const std::string& program, const std::string& path, const
   for (const std::string& name : symbols)
     list += str(list.empty() ? "" : ", ", name, " = ", graph.dims.at(name));
   if (list.empty()) return;
-  static std::set<std::string> said;  // a plan search reads its graphs many times
-  const std::string line = str(program, ": note: ", path, ": dims without a value: ", list,
-                               " (--dim NAME=N gives one)\n");
+  note_once(program, str(path, ": dims without a value: ", list, " (--dim NAME=N gives one)"));
+}
+
+void note_once(const std::string& program, const std::string& text) {
+  static std::set<std::string> said;
+  const std::string line = str(program, ": note: ", text, "\n");
   if (said.insert(line).second) std::cerr << line;
 }
 

@@ -53,6 +53,10 @@ void refuse_package(const std::string& file);
 void say_default_dims(const std::string& program, const std::string& path, const ir::Graph& graph,
                       const ir::SizeRanges& open = {});
 
+// Says "PROGRAM: note: TEXT" on stderr, once where the same is found again: graphs and inputs are
+// read for each of several sizes, and many times by a plan search.
+void note_once(const std::string& program, const std::string& text);
+
 // Throws Error(bad_input) where `option`'s file could not be written, so that long work does not
 // fail at its end. "" is no file.
 void check_can_write(const std::string& option, const std::filesystem::path& file);

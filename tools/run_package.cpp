@@ -147,8 +147,7 @@ class RunPackage {
                      executable.buffers[static_cast<size_t>(state.buffer)].name, "'");
       if (const auto equal = std::ranges::find(executable.equal_dims, name, &exec::EqualDim::name);
           equal != executable.equal_dims.end())
-        fail_input("--at ", name, "=", size, ": '", name, "' is ", equal->value,
-                   ": give the sizes of its dims");
+        refuse_equal_dim(name, size, equal->value);
       if (std::ranges::find(executable.dims, name, &exec::OpenDim::name) == executable.dims.end())
         fail_input("--at ", name, "=", size, ": ", options_.package, " has no open dim '", name,
                    "'", executable.dims.empty() ? "" : "; it has " + dims_text(executable));

@@ -113,6 +113,10 @@ class GivenShapes {
 
 }  // namespace
 
+void refuse_equal_dim(const std::string& name, int64_t size, const ir::SymInt& value) {
+  fail_input("--at ", name, "=", size, ": '", name, "' is ", value, ": give the sizes of its dims");
+}
+
 void add_sizes_of_inputs(std::span<const RunInput> inputs, std::span<const RunDim> dims,
                          const InputFiles& files, RunSizes& sizes) {
   GivenShapes(inputs, dims, files, sizes).read();

@@ -31,6 +31,9 @@ struct RunInput {
   std::vector<ir::SymInt> shape;
 };
 
+// Throws Error(bad_input) for --at of a dim that is an expression of others.
+[[noreturn]] void refuse_equal_dim(const std::string& name, int64_t size, const ir::SymInt& value);
+
 // Adds the sizes that the shapes of given inputs decide, with those of `sizes`. Throws
 // Error(bad_input) where two inputs, or an input and what is in `sizes`, differ, and for a shape
 // that no size of its dims' ranges has. Shapes that do not fit otherwise are left to load_inputs().

@@ -184,17 +184,15 @@ class Compile {
   // Says which weights --weights did not keep out of the package.
   void say_copied_weights() const {
     const exec::Package package = exec::Package::load(options_.package);
-    int64_t kept_bytes = 0, copied_bytes = 0;
-    const int64_t kept = package.weights_of(true, kept_bytes),
-                  copied = package.weights_of(false, copied_bytes);
-    const auto text = [](int64_t count, int64_t bytes) {
-      return str(counted(count, "weight"), " (", format_bytes(static_cast<double>(bytes)), ")");
+    const exec::Package::Weights copied = package.weights(false);
+    const auto text = [](const exec::Package::Weights& weights) {
+      return str(counted(weights.count, "weight"), " (",
+                 format_bytes(static_cast<double>(weights.bytes)), ")");
     };
-    std::cout << "--weights: " << text(kept, kept_bytes) << " in files; "
-              << (copied == 0
-                      ? "none is copied"
-                      : str(text(copied, copied_bytes), " in the package itself: no tensor ",
-                            "of the files has the bytes that kernels read"))
+    std::cout << "--weights: " << text(package.weights(true)) << " in files; "
+              << (copied.count == 0 ? "none is copied"
+                                    : str(text(copied), " in the package itself: no tensor ",
+                                          "of the files has the bytes that kernels read"))
               << "\n";
   }
 

@@ -164,8 +164,7 @@ class ProgramRun {
     RunSizes known;
     for (const auto& [name, size] : at) {
       if (const auto equal = equal_.find(name); equal != equal_.end())
-        fail_input("--at ", name, "=", size, ": '", name, "' is ", equal->second,
-                   ": give the sizes of its dims");
+        refuse_equal_dim(name, size, equal->second);
       if (!compile_.open_dims.contains(name))
         fail_input("--at ", name, "=", size, ": --dim does not leave '", name, "' open");
       if (const ir::Value* state = ir::state_of_length(graph_, name))

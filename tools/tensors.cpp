@@ -40,13 +40,9 @@ Tensor fitted(const std::string& program, Tensor tensor, const ir::Value& input,
   if (!is_float(tensor.dtype()) || !is_float(input.dtype()))
     fail_input(from, " is ", name(tensor.dtype()), ", but input '", input.name, "' is ",
                name(input.dtype()));
-  if (!is_exact(tensor.dtype(), input.dtype())) {
-    static std::set<std::string> said;  // inputs are read for each of several runs
-    const std::string line =
-        str(program, ": note: ", from, " is ", name(tensor.dtype()), ", and input '", input.name,
-            "' ", name(input.dtype()), ": its values are rounded\n");
-    if (said.insert(line).second) std::cerr << line;
-  }
+  if (!is_exact(tensor.dtype(), input.dtype()))
+    note_once(program, str(from, " is ", name(tensor.dtype()), ", and input '", input.name, "' ",
+                           name(input.dtype()), ": its values are rounded"));
   return cast(tensor, input.dtype());
 }
 

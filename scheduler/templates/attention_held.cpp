@@ -98,8 +98,7 @@ Expr HeldLoads::half_of_lane() const { return ir::cast(ir::index_value(lane_ * 1
 Block HeldLoads::load_lane(const Variable& held) const {
   Block block;
   for (const Held& of : loads_) {
-    const ExprNode& load = *of.load;
-    const Expr bits = bits_of(of.load, load.stored);
+    const Expr bits = bits_of(of.load, of.load->stored);
     if (of.form == Form::halves) {
       const Expr half = ir::call(Fn::shift_left, {bits, half_of_lane()});
       block.push_back(set_element(held, of.first,

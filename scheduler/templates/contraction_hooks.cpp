@@ -16,13 +16,10 @@ Hook::Parameter passed_place(std::string name, const SymInt& extent) {
   return Hook::index_parameter(std::move(name), extent.is(0) || extent.is(1) ? SymInt(2) : extent);
 }
 
-bool is_store(const Stmt& stmt) {
-  return stmt.kind == Stmt::Kind::store || stmt.kind == Stmt::Kind::store_vector;
-}
-
 bool has_store(const Block& block) {
   return std::ranges::any_of(block, [](const Stmt& stmt) {
-    return is_store(stmt) || has_store(stmt.body) || has_store(stmt.otherwise);
+    return stmt.kind == Stmt::Kind::store || stmt.kind == Stmt::Kind::store_vector ||
+           has_store(stmt.body) || has_store(stmt.otherwise);
   });
 }
 

@@ -28,7 +28,7 @@ template <> struct Size<0> {
   __device__ __forceinline__ static constexpr bool is(i32) { return false; }
 };
 
-// n / d of numbers that are not negative: a signed division takes half as many instructions more.
+// n / d of numbers that are not negative: a signed division takes further instructions for the signs.
 TCC_FN i32 quotient(i32 n, i32 d) { return i32(u32(n) / u32(d)); }
 
 // The type of accumulators, and of what load hooks compute.

@@ -19,8 +19,8 @@ struct TilePlace {
   i32 batch, row, column;
 };
 // The n-th tile of batches of tiles_m x tiles_n. Tiles are walked in bands of BAND rows, so that those which are
-// worked on at the same time share rows and columns in L2. Where sizes are open each division takes as long as a tenth of
-// a small kernel: those whose quotient is known are left out.
+// worked on at the same time share rows and columns in L2. Divisions by open sizes are most of the work: those whose
+// quotient is known are left out.
 template <i32 BAND, bool ONE_BATCH, class N>
 TCC_FN TilePlace tile_place(N n, i32 tiles_m, i32 tiles_n) {
   const i32 batch = ONE_BATCH ? 0 : i32(n / (tiles_m * tiles_n));
