@@ -27,9 +27,8 @@ constexpr int64_t kMostElements = 1 << 18;  // of an operand that is not large
 constexpr int64_t kLeastElements = 1 << 8;  // of the larger operand: below, nothing is gained
 constexpr int64_t kMostRegisters = 160;     // of a thread, for sums and loaded elements
 
-// Rows that come at run time are computed as if there were as many as there may be: they are bound
-// by reading the large operand. The hooks read the last row for those that are not there, and store
-// none.
+// A workgroup computes `rows` rows. The hooks read the last row for those that are not there, and
+// store none.
 int64_t most(const FlatAxes& axes) { return axes.size().range().hi; }
 
 // A region as the kernel sees it: few rows m, many columns n.
@@ -46,7 +45,10 @@ struct Gemv {
   bool fixed_b = false;  // no kernel writes the large operand, which comes in tiles
 
   const ContractionPlan::Operand& small_operand() const { return swapped ? plan.b : plan.a; }
-  int64_t m() const { return most(swapped ? plan.n : plan.m); }
+  const FlatAxes& rows() const { return swapped ? plan.n : plan.m; }
+  int64_t m() const { return most(rows()); }
+  int64_t usual_m() const { return rows().size().usual(); }
+  bool has_open_rows() const { return !rows().size().is_const(); }
   int64_t n() const { return most(swapped ? plan.m : plan.n); }
 };
 
@@ -160,6 +162,7 @@ kernels::Gemv parameters_of_config(const Gemv& gemv, const ContractionPlan::Oper
   if (const OperandRows& rows = gemv.plan.rows; !rows.empty())
     g.rows = {rows.count(), rows.stages, rows.columns / part_width(rows)};
   g.fixed_b = gemv.fixed_b;
+  g.block_m = c["rows"];
   g.columns = c["columns"];
   g.lanes_n = c["lanes_n"];
   g.warps_n = c["warps_n"];
@@ -176,6 +179,7 @@ kernels::Gemv parameters_of_config(const Gemv& gemv, const ContractionPlan::Oper
 struct Shape {
   Shape(const Gemv& gemv, const Config& c)
       : kernel(parameters_of_config(gemv, gemv.small_operand(), c)),
+        rows(kernel.block_m),
         columns(kernel.columns),
         warps_k(kernel.warps_k),
         k_unit(kernel.k_unit),
@@ -185,7 +189,7 @@ struct Shape {
   int64_t threads() const { return kernels::gemv::threads(kernel); }
   int64_t block_k() const { return kernels::gemv::block_k(kernel); }
   kernels::Gemv kernel;
-  int64_t columns, warps_k, k_unit, unroll, loads;
+  int64_t rows, columns, warps_k, k_unit, unroll, loads;
 };
 
 class StreamedProduct : public ProductCandidate {
@@ -216,6 +220,7 @@ class StreamedProduct : public ProductCandidate {
     const Gemv& gemv = gemv_;
     ConfigSpace space;
     space.parameters = {
+        {"rows", row_counts(), "rows of a workgroup"},
         {"columns", {1, 2, 4, 8}, "neighbouring columns of a thread"},
         {"lanes_n",
          {1, 2, 4, 8},
@@ -230,6 +235,9 @@ class StreamedProduct : public ProductCandidate {
           Parameter{"cluster", {}, "workgroups that share the sums along k"});
       for (int64_t size = 1; size <= gemv.clusters; size *= 2) cluster.values.push_back(size);
     }
+    space.complete = [m = gemv.m()](Config& config) {
+      if (!config.has("rows")) config.set("rows", m);
+    };
     space.constraints = {
         {"units are vectors where k is contiguous, else columns are",
          [gemv](const Config& c) { return kernels::gemv::legal_units(Shape(gemv, c).kernel); }},
@@ -252,6 +260,16 @@ class StreamedProduct : public ProductCandidate {
     return space;
   }
 
+  // Those that divide the rows, or any that a workgroup may have where rows come at run time: a
+  // kernel for more rows than there are is right, and one for fewer runs more workgroups.
+  std::vector<int64_t> row_counts() const {
+    std::vector<int64_t> counts;
+    const bool is_open = gemv_.has_open_rows();
+    for (int64_t count = 1; count <= kernels::gemv::kMostRows; ++count)
+      if (is_open || gemv_.m() % count == 0) counts.push_back(count);
+    return counts;
+  }
+
   Config make_default_config() const override {
     if (gemv_.clusters > 1)
       if (Config config = shared_default(); own_space().violation(config).empty()) return config;
@@ -270,8 +288,10 @@ class StreamedProduct : public ProductCandidate {
     for (int64_t warps_k = major_k ? (columns == 8 ? 4 : 8) : 16; warps_k >= 1; warps_k /= 2)
       for (int64_t warps_n : {1, 2})
         for (int64_t unroll : {major_k && columns < 8 ? 2 : 1, 1}) {
-          Config config{{"columns", columns}, {"lanes_n", major_k ? 1 : 4}, {"warps_n", warps_n},
-                        {"warps_k", warps_k}, {"k_unit", k_unit},           {"unroll", unroll}};
+          Config config{{"rows", m},          {"columns", columns},
+                        {"k_unit", k_unit},   {"lanes_n", major_k ? 1 : 4},
+                        {"warps_n", warps_n}, {"warps_k", warps_k},
+                        {"unroll", unroll}};
           if (gemv_.clusters > 1) config.set("cluster", 1);
           if (own_space().violation(config).empty()) return config;
         }
@@ -281,21 +301,25 @@ class StreamedProduct : public ProductCandidate {
   // Lines of 128 bytes of 16-bit elements, and two units in flight where k is long enough. Units of
   // a fixed operand are held while the launch before ends: one, so that two workgroups have the
   // registers of an SM. Up to four for each SM share k: where all run at once, all wait for memory
-  // at once, while of two rounds some load as others end.
+  // at once, while of two rounds some load as others end. The sums of more than two rows take the
+  // registers of 512 threads: workgroups have 256, and two of them have an SM's.
   Config shared_default() const {
-    constexpr int64_t kLanes = 4, kWarps = 2, kLeastWarpsK = 4, kMostWarpsK = 8, kMostBlocks = 4;
-    const int64_t k_unit = gemv_.m() <= 2 ? 8 : 4;
+    constexpr int64_t kLanes = 4, kWarps = 2, kLeastWarpsK = 4;
+    const bool has_few = gemv_.m() <= 2;
+    const int64_t most_warps_k = has_few ? 8 : 4, most_blocks = has_few ? 4 : 2;
+    const int64_t k_unit = has_few ? 8 : 4;
     const int64_t blocks =
         gemv_.plan.batch.fixed_size() * ceil_div(gemv_.n(), gemv_.vector * kLanes * kWarps);
     const int64_t shares = gemv_.plan.k.fixed_size() / (k_unit * (32 / kLanes));
     int64_t cluster = 1;
     while (2 * cluster <= gemv_.clusters &&
-           2 * blocks * cluster <= kMostBlocks * target().compute_units &&
+           2 * blocks * cluster <= most_blocks * target().compute_units &&
            2 * cluster * kLeastWarpsK <= shares)
       cluster *= 2;
     int64_t warps_k = 1;
-    while (2 * warps_k <= kMostWarpsK && warps_k * cluster < shares) warps_k *= 2;
-    return {{"columns", gemv_.vector},
+    while (2 * warps_k <= most_warps_k && warps_k * cluster < shares) warps_k *= 2;
+    return {{"rows", gemv_.m()},
+            {"columns", gemv_.vector},
             {"lanes_n", kLanes},
             {"warps_n", kWarps},
             {"warps_k", warps_k},
@@ -319,12 +343,14 @@ class StreamedProduct : public ProductCandidate {
     const SmallWork small = work_of_small();
     return [gemv = gemv_, target = target(), epilogue, bytes, small](const Config& config) {
       const Shape s(gemv, config);
-      const auto vector = static_cast<double>(gemv.vector), m = static_cast<double>(gemv.m());
+      const auto vector = static_cast<double>(gemv.vector), m = static_cast<double>(s.rows);
+      const int64_t row_blocks = ceil_div(gemv.usual_m(), s.rows);
       const auto columns = static_cast<double>(s.columns);
       LaunchCost cost;
       cost.threads = static_cast<double>(s.threads());
-      cost.workgroups = static_cast<double>(
-          gemv.plan.batch.fixed_size() * ceil_div(gemv.n(), s.block_columns()) * s.kernel.cluster);
+      cost.workgroups =
+          static_cast<double>(gemv.plan.batch.fixed_size() * ceil_div(gemv.n(), s.block_columns()) *
+                              row_blocks * s.kernel.cluster);
       cost.cluster = static_cast<double>(s.kernel.cluster);
       cost.shared_bytes = static_cast<double>(kernels::gemv::shared_bytes(s.kernel));
       const auto steps = static_cast<double>(ceil_div(gemv.plan.k.fixed_size(), s.block_k()));
@@ -349,7 +375,9 @@ class StreamedProduct : public ProductCandidate {
           a_computed * small.slots + rows * small.row_slots + epilogue;
       cost.elements = threads * steps * loads * vector;
       cost.memory_bytes = bytes;
-      cost.cache_bytes = bytes + b_bytes(gemv) * (cache_share(gemv, s.kernel) - 1);
+      cost.cache_bytes =
+          bytes +
+          b_bytes(gemv) * (static_cast<double>(row_blocks) * cache_share(gemv, s.kernel) - 1);
       cost.registers = 40 + m * columns + loads * vector;
       cost.bytes_in_flight = loads * static_cast<double>(gemv.b.alignment);
       cost.round_trips = 1 + steps;
@@ -407,7 +435,7 @@ class StreamedProduct : public ProductCandidate {
     const Region& region = this->region();
     Gemv gemv = gemv_;
     ContractionPlan::Operand& small = gemv.swapped ? gemv.plan.b : gemv.plan.a;
-    if (small.along_k) small.vector = std::gcd(small.vector, config["k_unit"]);
+    small.vector = std::gcd(small.vector, config[small.along_k ? "k_unit" : "rows"]);
     // All threads of a workgroup compute what it keeps.
     if (const Shape wide(gemv, config); wide.kernel.staged && small.along_k)
       while (small.vector > 1 && kernels::gemv::own_k(wide.kernel) < small.vector * wide.threads())
@@ -418,10 +446,12 @@ class StreamedProduct : public ProductCandidate {
     kernel.parameters = parameters_of(s.kernel, "Gemv", "common/gemv_shape.h");
     kernel.workgroup = static_cast<int>(s.threads());
     kernel.cluster = static_cast<int>(s.kernel.cluster);
-    kernel.grid =
-        gemv.plan.batch.fixed_size() * kernels::gemv::blocks_n(s.kernel) * s.kernel.cluster;
+    const SymInt row_blocks = ir::ceildiv(gemv.rows().size(), s.rows);
+    if (!row_blocks.is_const()) kernel.counts.push_back({"BLOCKS_M", row_blocks});
+    kernel.grid = row_blocks * gemv.plan.batch.fixed_size() *
+                  (kernels::gemv::blocks_n(s.kernel) * s.kernel.cluster);
     kernel.flops = gemv.plan.flops();
-    ContractionTile tile{gemv.m(), s.block_columns(), s.block_k(), s.kernel.product.segment};
+    ContractionTile tile{s.rows, s.block_columns(), s.block_k(), s.kernel.product.segment};
     if (gemv.swapped) std::swap(tile.block_m, tile.block_n);
     const ContractionHooks hooks(region, gemv.plan, tile);
     kernel.hooks.push_back(hooks.load(!gemv.swapped, "load_a"));

@@ -187,6 +187,59 @@ TEST(OpenProducts, OfSoFewRowsAreStreamed) {
   }
 }
 
+// A kernel for one row is there beside that for more, and takes no sizes of rows. One of more rows
+// than are usual has workgroups for them.
+TEST(OpenProducts, OfOneRowComputeNoOthers) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: g\ndims: {B: 4}\ninputs: {x: {dtype: bf16, shape: [B, 4096]}}\n"
+      "weights: {w: {dtype: bf16, shape: [4096, 4096], init: zeros}}\n"
+      "nodes: [{out: y, op: matmul, in: [x, w]}]\noutputs: [y]\n",
+      "g.yaml", ".");
+  CompileOptions options;
+  options.open_dims = {{"B", {.least = 1, .most = 4, .multiple = 1}}};
+  options.binaries = nvrtc_missing().empty();
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  std::set<std::string> rows;
+  for (const exec::KernelBinary& kernel : compile(graph, target, options).kernels)
+    rows.insert(kernel.config.substr(kernel.config.find("rows="), 6));
+  EXPECT_TRUE(rows.contains("rows=4")) << testing::PrintToString(rows);
+  EXPECT_TRUE(rows.contains("rows=1") || rows.contains("rows=2")) << testing::PrintToString(rows);
+}
+
+// Rows beyond those of a workgroup take more workgroups.
+TEST(OpenProducts, OfFewRowsMayHaveRowsInSeveralWorkgroups) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: g\ndims: {B: 4}\ninputs: {x: {dtype: bf16, shape: [B, 512]}}\n"
+      "weights: {w: {dtype: bf16, shape: [4096, 512], init: {normal: 0.1}}}\n"
+      "nodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n",
+      "g.yaml", ".");
+  const sched::Target target = sched::target_by_name("cuda:sm_90a");
+  const auto workgroups = [&](int64_t rows, bool is_open) {
+    const test::RandomConfigs configs(1, {{"rows", rows},
+                                          {"columns", 8},
+                                          {"lanes_n", 4},
+                                          {"warps_n", 1},
+                                          {"warps_k", 4},
+                                          {"k_unit", 8},
+                                          {"unroll", 1},
+                                          {"cluster", 1}});
+    CompileOptions options;
+    options.configs = &configs;
+    options.binaries = nvrtc_missing().empty();
+    if (is_open) options.open_dims = {{"B", {.least = 1, .most = 4, .multiple = 1}}};
+    const ir::Graph bound = graph.bind({{"B", 4}});
+    const exec::Executable executable = compile(is_open ? graph : bound, target, options);
+    EXPECT_EQ(usual_templates(executable), Names({"gemv"}));
+    return exec::usual_launches(executable)[0]->grid[0].evaluate(
+        [](const ir::Atom&) { return std::optional<int64_t>(4); });
+  };
+  for (const bool is_open : {false, true}) {
+    EXPECT_EQ(workgroups(4, is_open), 128) << is_open;
+    EXPECT_EQ(workgroups(2, is_open), 256) << is_open;
+    EXPECT_EQ(workgroups(1, is_open), 512) << is_open;
+  }
+}
+
 // Device sources count rows in 32 bits.
 TEST(OpenProducts, OfTooManyRowsAreRefused) {
   CompileOptions options;

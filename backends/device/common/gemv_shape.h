@@ -21,12 +21,13 @@ struct RowResults {
 };
 
 // Parameters of the kernel: a product of few rows. A lane computes `columns` neighbouring columns
-// of all rows over its share of k.
+// of a workgroup's rows over its share of k.
 struct Gemv {
   Product product;
   RowResults rows;
   bool staged = false;   // A is computed once for a workgroup, which keeps its share of k
   bool fixed_b = false;  // no kernel writes B
+  Int block_m = 1;       // rows of a workgroup
   Int columns = 1;
   Int lanes_n = 1;               // lanes of a warp along n; the others are along k
   Int warps_n = 1, warps_k = 1;  // warps of a workgroup
@@ -40,6 +41,7 @@ struct Gemv {
     visit("rows", rows);
     visit("staged", staged);
     visit("fixed_b", fixed_b);
+    visit("block_m", block_m);
     visit("columns", columns);
     visit("lanes_n", lanes_n);
     visit("warps_n", warps_n);
@@ -52,11 +54,12 @@ struct Gemv {
 
 namespace gemv {
 
-constexpr Int kMostRows = 8;
+constexpr Int kMostRows = 8;  // of a workgroup
 
 constexpr Int threads(const Gemv& g) { return 32 * g.warps_n * g.warps_k; }
 constexpr Int lanes_k(const Gemv& g) { return 32 / g.lanes_n; }
 constexpr Int block_columns(const Gemv& g) { return g.warps_n * g.lanes_n * g.columns; }
+constexpr Int blocks_m(const Gemv& g) { return ceil_div(g.product.m, g.block_m); }
 constexpr Int blocks_n(const Gemv& g) { return ceil_div(g.product.n, block_columns(g)); }
 // Vectors of B of one unit.
 constexpr Int loads(const Gemv& g) { return g.product.b.major_k ? g.columns : g.k_unit; }
@@ -71,18 +74,18 @@ constexpr Int steps(const Gemv& g) {
 constexpr Int own_k(const Gemv& g) { return steps(g) * lanes_k(g) * g.warps_k * g.k_unit; }
 // Registers of a thread for sums and for loaded elements.
 constexpr Int registers(const Gemv& g) {
-  return g.product.m * g.columns + g.unroll * loads(g) * g.product.b.vector;
+  return g.block_m * g.columns + g.unroll * loads(g) * g.product.b.vector;
 }
 // Sums that the warps along k add up, in f32, and those that the workgroups of a cluster send.
 constexpr Int sums_bytes(const Gemv& g) {
-  const Int sums = g.product.m * block_columns(g) * 4;
+  const Int sums = g.block_m * block_columns(g) * 4;
   return g.warps_k * sums + (g.cluster > 1 ? g.cluster * sums : 0);
 }
 // The warps' results of rows, of two stages in turn.
 constexpr Int row_results_bytes(const Gemv& g) {
-  return 2 * g.warps_n * g.warps_k * g.product.m * g.rows.results * 4;
+  return 2 * g.warps_n * g.warps_k * g.block_m * g.rows.results * 4;
 }
-constexpr Int staged_bytes(const Gemv& g) { return g.staged ? g.product.m * own_k(g) * 4 : 0; }
+constexpr Int staged_bytes(const Gemv& g) { return g.staged ? g.block_m * own_k(g) * 4 : 0; }
 constexpr Int shared_bytes(const Gemv& g) {
   return sums_bytes(g) + row_results_bytes(g) + staged_bytes(g);
 }

@@ -1,7 +1,7 @@
-// Products with few rows: out[m, n] = sum over k of A[m, k] * B[k, n], per batch, m of 1 to 8.
+// Products with few rows: out[m, n] = sum over k of A[m, k] * B[k, n], per batch, of 1 to 8 rows for a workgroup.
 // Bound by reading B, which streams past once in vectors; A stays in caches. f32 products and sums on ordinary cores.
 //
-// A lane computes `columns` neighbouring columns of all rows over its share of k. lanes_n lanes of a warp lie along n,
+// A lane computes `columns` neighbouring columns of its workgroup's block_m rows over its share of k. lanes_n lanes of a warp lie along n,
 // the others along k; warps_n and warps_k warps of a workgroup likewise. Shares of k are summed in a fixed order: by
 // shuffles within a warp, through shared memory across warps, by messages across the workgroups of a cluster, which
 // finish segments in turn. columns, lanes_n and segment are powers of two.
@@ -10,7 +10,7 @@
 // Rows of A that take arithmetic are computed once for a workgroup (staged): it keeps its share of k in shared memory.
 // Elements of A may be made of results of their row, as those of a norm: the workgroup reduces the rows first.
 //
-// The constant `params` is a Gemv (gemv_shape.h). B is bf16, f16 or f32 in memory. Its load says how it is read:
+// The constant `params` is a Gemv (gemv_shape.h). Rows that come at run time are BLOCKS_M workgroups' (a macro). B is bf16, f16 or f32 in memory. Its load says how it is read:
 //   tiles     vector_b(buffers, batch, at, k): the offset in its buffer, in elements, of a vector (2 to 16 bytes, so
 //             aligned), which divides the contiguous extent
 //   computed  load_b(buffers, batch, at, k, v): computes a vector of elements. Guards itself.
@@ -67,18 +67,22 @@ static __device__ __forceinline__ void epilogue(const f32* b0, const u16* b1, f3
 constexpr Product product = params.product;
 constexpr Operand A = product.a, B = product.b;
 using Element_B = Stored<B.element>;  // in memory
-constexpr i32 SIZE_M = product.m, SIZE_N = product.n, SIZE_K = product.k;
+constexpr i32 BLOCK_M = params.block_m, SIZE_N = product.n, SIZE_K = product.k;
 constexpr i32 COLUMNS = params.columns, LANES_N = params.lanes_n, WARPS_N = params.warps_n, WARPS_K = params.warps_k;
 constexpr i32 K_UNIT = params.k_unit, UNROLL = params.unroll, SEGMENT = product.segment, CLUSTER = params.cluster;
 constexpr bool SWAPPED = product.swapped;
 constexpr i32 LANES_K = gemv::lanes_k(params);
 constexpr i32 LANE_STRIDE = B.major_k ? 1 : LANES_N;  // from a lane to the next along k
 constexpr i32 BLOCK_COLUMNS = gemv::block_columns(params), BLOCKS_N = gemv::blocks_n(params);
+#ifndef BLOCKS_M
+constexpr i32 BLOCKS_M = gemv::blocks_m(params);
+static_assert(GRID == product.batches * BLOCKS_N * BLOCKS_M * CLUSTER, "the launch is that of the params");
+#endif
 constexpr i32 LOADS = gemv::loads(params);
 constexpr i32 UNITS = (SIZE_K + K_UNIT - 1) / K_UNIT, UNIT_STEP = gemv::units_k(params);
 constexpr bool RAGGED_K = SIZE_K % gemv::block_k(params) != 0, RAGGED_N = SIZE_N % BLOCK_COLUMNS != 0;
-static_assert(WORKGROUP == gemv::threads(params) && GRID == product.batches * BLOCKS_N * CLUSTER, "the launch is that of the params");
-static_assert(SIZE_M >= 1 && SIZE_M <= gemv::kMostRows, "one to eight rows");
+static_assert(WORKGROUP == gemv::threads(params), "the workgroup is that of the params");
+static_assert(BLOCK_M >= 1 && BLOCK_M <= gemv::kMostRows, "one to eight rows");
 static_assert(SWAPPED || BLOCK_COLUMNS % SEGMENT == 0, "a workgroup's columns are whole segments");
 static_assert(gemv::legal_units(params), "a unit is a vector along its contiguous axis");
 static_assert(B.load != Load::rows || B.vector * bytes_of(B.element) == 16,
@@ -166,18 +170,18 @@ TCC_FN void read_vector(const u32 (&w)[HELD], f32 (&v)[B.vector]) {
 // last a lane holds the returned number of columns, from `first` on, and `owner` tells one of the lanes that hold the
 // same.
 template <i32 COUNT = COLUMNS, i32 DISTANCE = LANES_K / 2>
-TCC_FN constexpr i32 sum_lanes(f32 (&x)[SIZE_M][COLUMNS], i32 lane_k, i32& first, bool& owner) {
+TCC_FN constexpr i32 sum_lanes(f32 (&x)[BLOCK_M][COLUMNS], i32 lane_k, i32& first, bool& owner) {
   if constexpr (DISTANCE == 0) {
     return COUNT;
   } else if constexpr (COUNT == 1) {
 #pragma unroll
-    for (i32 m = 0; m < SIZE_M; ++m) x[m][0] += __shfl_xor_sync(0xffffffffu, x[m][0], DISTANCE * LANE_STRIDE);
+    for (i32 m = 0; m < BLOCK_M; ++m) x[m][0] += __shfl_xor_sync(0xffffffffu, x[m][0], DISTANCE * LANE_STRIDE);
     owner = owner && (lane_k & DISTANCE) == 0;
     return sum_lanes<1, DISTANCE / 2>(x, lane_k, first, owner);
   } else {
     const bool upper = (lane_k & DISTANCE) != 0;
 #pragma unroll
-    for (i32 m = 0; m < SIZE_M; ++m)
+    for (i32 m = 0; m < BLOCK_M; ++m)
 #pragma unroll
       for (i32 j = 0; j < COUNT / 2; ++j) {
         const f32 give = upper ? x[m][j] : x[m][j + COUNT / 2];
@@ -190,7 +194,7 @@ TCC_FN constexpr i32 sum_lanes(f32 (&x)[SIZE_M][COLUMNS], i32 lane_k, i32& first
 }
 
 // Segments along n of each row, or, swapped, along m of each column.
-constexpr i32 LINE = SWAPPED ? SIZE_M : BLOCK_COLUMNS, LINES = SWAPPED ? BLOCK_COLUMNS : SIZE_M;
+constexpr i32 LINE = SWAPPED ? BLOCK_M : BLOCK_COLUMNS, LINES = SWAPPED ? BLOCK_COLUMNS : BLOCK_M;
 constexpr i32 PARTS = (LINE + SEGMENT - 1) / SEGMENT;
 
 // The workgroup of the cluster that finishes the segment of an element.
@@ -211,10 +215,10 @@ constexpr bool STAGED = params.staged;
 constexpr i32 OWN_UNITS = LANES_K * WARPS_K, OWN_K = gemv::own_k(params);  // a workgroup's units of a step, and all its k
 static_assert(ROWS.results == 0 || A.vector_along_k, "rows with results are read along k");
 
-__shared__ f32 partial[WARPS_K][SIZE_M][BLOCK_COLUMNS];
-__shared__ f32 row_results[2][WARPS][SIZE_M][RESULTS];
-__shared__ __align__(16) f32 staged[STAGED ? SIZE_M : 1][STAGED ? OWN_K : 1];
-__shared__ f32 inbox[CLUSTER > 1 ? CLUSTER : 1][CLUSTER > 1 ? SIZE_M : 1][CLUSTER > 1 ? BLOCK_COLUMNS : 1];
+__shared__ f32 partial[WARPS_K][BLOCK_M][BLOCK_COLUMNS];
+__shared__ f32 row_results[2][WARPS][BLOCK_M][RESULTS];
+__shared__ __align__(16) f32 staged[STAGED ? BLOCK_M : 1][STAGED ? OWN_K : 1];
+__shared__ f32 inbox[CLUSTER > 1 ? CLUSTER : 1][CLUSTER > 1 ? BLOCK_M : 1][CLUSTER > 1 ? BLOCK_COLUMNS : 1];
 __shared__ u64 sent;
 static_assert(sizeof(partial) + (CLUSTER > 1 ? sizeof(inbox) : 0) + (STAGED ? sizeof(staged) : 0) +
                       (ROWS.results > 0 ? sizeof(row_results) : 0) ==
@@ -224,21 +228,21 @@ static_assert(sizeof(partial) + (CLUSTER > 1 ? sizeof(inbox) : 0) + (STAGED ? si
 // Reduces the rows, stage by stage: threads their parts, then the lanes of a warp, then the warps. All threads get all
 // results.
 template <class Hooks>
-TCC_FN void reduce_all_rows(const Hooks& hooks, i32 thread, f32 (&rows)[SIZE_M][RESULTS]) {
+TCC_FN void reduce_all_rows(const Hooks& hooks, i32 thread, f32 (&rows)[BLOCK_M][RESULTS]) {
   const i32 warp = thread / 32, lane = thread % 32;
 #pragma unroll
-  for (i32 m = 0; m < SIZE_M; ++m) hooks.start(rows[m]);
+  for (i32 m = 0; m < BLOCK_M; ++m) hooks.start(rows[m]);
 #pragma unroll
   for (i32 stage = 0; stage < ROWS.stages; ++stage) {
 #pragma unroll 2
     for (i32 part = thread; part < ROWS.parts; part += WORKGROUP)
 #pragma unroll
-      for (i32 m = 0; m < SIZE_M; ++m) hooks.reduce(m, part, stage, rows[m]);
+      for (i32 m = 0; m < BLOCK_M; ++m) hooks.reduce(m, part, stage, rows[m]);
     f32 other[RESULTS];
 #pragma unroll
     for (i32 distance = 16; distance > 0; distance /= 2)
 #pragma unroll
-      for (i32 m = 0; m < SIZE_M; ++m) {
+      for (i32 m = 0; m < BLOCK_M; ++m) {
 #pragma unroll
         for (i32 r = 0; r < RESULTS; ++r) other[r] = __shfl_xor_sync(0xffffffffu, rows[m][r], distance);
         hooks.combine(stage, other, rows[m]);
@@ -246,12 +250,12 @@ TCC_FN void reduce_all_rows(const Hooks& hooks, i32 thread, f32 (&rows)[SIZE_M][
     auto& shared = row_results[stage % 2];
     if (lane == 0)
 #pragma unroll
-      for (i32 m = 0; m < SIZE_M; ++m)
+      for (i32 m = 0; m < BLOCK_M; ++m)
 #pragma unroll
         for (i32 r = 0; r < RESULTS; ++r) shared[warp][m][r] = rows[m][r];
     __syncthreads();
 #pragma unroll
-    for (i32 m = 0; m < SIZE_M; ++m) {
+    for (i32 m = 0; m < BLOCK_M; ++m) {
 #pragma unroll
       for (i32 r = 0; r < RESULTS; ++r) rows[m][r] = shared[0][m][r];
 #pragma unroll
@@ -277,8 +281,10 @@ TCC_ENTRY {
   const INDEX block = INDEX(TCC_BLOCK);
   if constexpr (!params.fixed_b) { TCC_WAIT }
   if (block >= GRID) return;
-  const i32 batch = i32(block / (BLOCKS_N * CLUSTER)), rank = i32(block % CLUSTER);
-  const i32 col0 = i32(block / CLUSTER % BLOCKS_N) * BLOCK_COLUMNS;
+  // Neighbours share columns, so that they read B at once.
+  const INDEX tile = block / CLUSTER / BLOCKS_M;
+  const i32 rank = i32(block % CLUSTER), row0 = i32(block / CLUSTER % BLOCKS_M) * BLOCK_M;
+  const i32 batch = i32(tile / BLOCKS_N), col0 = i32(tile % BLOCKS_N) * BLOCK_COLUMNS;
   if constexpr (CLUSTER > 1) {
     tcc_cuda_expect(&sent, u32(owned_by(rank) * CLUSTER * i32(sizeof(f32))));
     tcc_cuda_cluster_arrive();
@@ -306,8 +312,9 @@ TCC_ENTRY {
   if constexpr (params.fixed_b) { TCC_WAIT }
 
   // The hooks are looked up when they are called.
-  f32 rows[SIZE_M][RESULTS];
-  auto compute_a = [&](i32 at, i32 k, auto& of_row, auto& v) {
+  f32 rows[BLOCK_M][RESULTS];
+  auto compute_a = [&](i32 m, i32 k, auto& of_row, auto& v) {
+    const i32 at = (row0 + m) / (A.vector_along_k ? 1 : A.vector);
     if constexpr (ROWS.results > 0)
       load_a(TCC_BUFFERS batch, at, k, of_row, v);
     else
@@ -315,7 +322,7 @@ TCC_ENTRY {
   };
   if constexpr (ROWS.results > 0)
     reduce_all_rows(RowHooks{[&](auto& x) { start_rows(TCC_BUFFERS x); },
-                             [&](i32 at, i32 part, i32 stage, auto& x) { reduce_rows(TCC_BUFFERS batch, at, part, stage, x); },
+                             [&](i32 m, i32 part, i32 stage, auto& x) { reduce_rows(TCC_BUFFERS batch, row0 + m, part, stage, x); },
                              [&](i32 stage, auto& other, auto& x) { combine_rows(TCC_BUFFERS stage, other, x); }},
                     thread, rows);
   if constexpr (STAGED) {
@@ -324,9 +331,9 @@ TCC_ENTRY {
     for (i32 i = thread * K_WIDTH; i < OWN_K; i += WORKGROUP * K_WIDTH) {
       const i32 unit = i / K_UNIT, k = (unit / OWN_UNITS * UNIT_STEP + rank * OWN_UNITS + unit % OWN_UNITS) * K_UNIT + i % K_UNIT;
 #pragma unroll
-      for (i32 m = 0; m < SIZE_M; m += ROW_WIDTH) {
+      for (i32 m = 0; m < BLOCK_M; m += ROW_WIDTH) {
         f32 v[WIDE];
-        compute_a(m / ROW_WIDTH, k / K_WIDTH, rows[m], v);
+        compute_a(m, k / K_WIDTH, rows[m], v);
 #pragma unroll
         for (i32 j = 0; j < WIDE; ++j) staged[m + (A.vector_along_k ? 0 : j)][i + (A.vector_along_k ? j : 0)] = v[j];
       }
@@ -334,9 +341,9 @@ TCC_ENTRY {
     __syncthreads();
   }
 
-  f32 acc[SIZE_M][COLUMNS];
+  f32 acc[BLOCK_M][COLUMNS];
 #pragma unroll
-  for (i32 m = 0; m < SIZE_M; ++m)
+  for (i32 m = 0; m < BLOCK_M; ++m)
 #pragma unroll
     for (i32 c = 0; c < COLUMNS; ++c) acc[m][c] = 0.0f;
 
@@ -355,12 +362,12 @@ TCC_ENTRY {
       };
       if constexpr (STAGED) {
 #pragma unroll
-        for (i32 m = 0; m < SIZE_M; ++m)
+        for (i32 m = 0; m < BLOCK_M; ++m)
 #pragma unroll
           for (i32 i = 0; i < K_UNIT; ++i) multiply(m, i, staged[m][own + u * OWN_UNITS * K_UNIT + i]);
       } else if constexpr (A.vector_along_k) {
 #pragma unroll
-        for (i32 m = 0; m < SIZE_M; ++m)
+        for (i32 m = 0; m < BLOCK_M; ++m)
 #pragma unroll
           for (i32 p = 0; p < K_UNIT / A.vector; ++p) {
             f32 a[A.vector];
@@ -372,9 +379,9 @@ TCC_ENTRY {
 #pragma unroll
         for (i32 i = 0; i < K_UNIT; ++i)
 #pragma unroll
-          for (i32 p = 0; p < SIZE_M / A.vector; ++p) {
+          for (i32 p = 0; p < BLOCK_M / A.vector; ++p) {
             f32 a[A.vector];
-            compute_a(p, unit * K_UNIT + i, rows[0], a);
+            compute_a(p * A.vector, unit * K_UNIT + i, rows[0], a);
 #pragma unroll
             for (i32 v = 0; v < A.vector; ++v) multiply(p * A.vector + v, i, a[v]);
           }
@@ -390,7 +397,7 @@ TCC_ENTRY {
   const i32 held = sum_lanes(acc, lane_k, first, owner);
   if (owner) {
 #pragma unroll
-    for (i32 m = 0; m < SIZE_M; ++m)
+    for (i32 m = 0; m < BLOCK_M; ++m)
 #pragma unroll
       for (i32 c = 0; c < COLUMNS; ++c)
         if (c < held) partial[warp_k][m][lane_column + first + c] = acc[m][c];
@@ -400,7 +407,7 @@ TCC_ENTRY {
   if constexpr (CLUSTER > 1) {
     tcc_cuda_cluster_wait();  // all barriers are there
 #pragma unroll 1
-    for (i32 i = thread; i < SIZE_M * BLOCK_COLUMNS; i += WORKGROUP) {
+    for (i32 i = thread; i < BLOCK_M * BLOCK_COLUMNS; i += WORKGROUP) {
       const i32 m = i / BLOCK_COLUMNS, column = i % BLOCK_COLUMNS, owner = owner_of(m, column);
       f32 sum = 0.0f;
 #pragma unroll
@@ -423,6 +430,6 @@ TCC_ENTRY {
       for (i32 w = 0; w < (CLUSTER > 1 ? CLUSTER : WARPS_K); ++w)
         segment[i] += CLUSTER > 1 ? inbox[w][m][column] : partial[w][m][column];
     }
-    epilogue(TCC_BUFFERS batch, SWAPPED ? col0 + line : line, (SWAPPED ? 0 : col0 / SEGMENT) + part, segment);
+    epilogue(TCC_BUFFERS batch, SWAPPED ? col0 + line : row0 + line, (SWAPPED ? row0 : col0) / SEGMENT + part, segment);
   }
 }
