@@ -14,7 +14,7 @@ exec::StandaloneSequence at_sizes(exec::StandaloneSequence sequence, const exec:
   for (auto& [kernel, buffers, times] : sequence.launches) {
     for (ir::SymInt& side : kernel.grid) side = sizes.of(side);
     for (exec::Scalar& scalar : kernel.scalars) scalar.value = sizes.of(scalar.value);
-    for (exec::TensorMap& map : kernel.maps) map = sizes.of(map);
+    for (exec::TensorMap& map : kernel.maps) map = sizes.fixed(std::move(map));
     kernel.loop_iterations = sizes.of(kernel.loop_iterations);
     times = sizes.of(times);
   }

@@ -14,7 +14,6 @@ namespace {
 
 constexpr int64_t kMostRank = 32;
 constexpr int64_t kMostInARow = 1 << 20;  // launches in a row, of all steps together
-constexpr size_t kMostDims = 5;           // of a tensor map
 constexpr int64_t kWord = 4;              // bytes: of fills
 constexpr int64_t kMapAlignment = 16;     // bytes: of a tensor map's beginning and strides
 
@@ -78,7 +77,7 @@ void check_map(const TensorMap& map, int64_t arguments) {
   within("a tensor map's argument", map.argument, 0, arguments - 1);
   const size_t rank = map.dims.size();
   const bool is_tiled = map.kind == TensorMap::Kind::tiled;
-  if (rank < 1 || rank > kMostDims || map.strides.size() + 1 != rank ||
+  if (rank < 1 || rank > MapNumbers::kMostDims || map.strides.size() + 1 != rank ||
       map.box.size() != (is_tiled ? rank : 0))
     fail_input("a tensor map of ", rank, " dims, ", map.strides.size(), " strides and ",
                map.box.size(), " sides of a box");
@@ -103,18 +102,18 @@ void check_scalar(const Scalar& scalar) {
     fail_input("a scalar argument of type ", name(scalar.dtype));
 }
 
-// A map's numbers, and the bytes from its offset on that it views.
-int64_t check_numbers(const TensorMap& map) {
+// Returns the bytes from the map's offset on that it views.
+int64_t check_numbers(const MapNumbers& map) {
   const int64_t element = size_bytes(map.dtype);
-  within("a tensor map's offset", map.offset.value(), 0, Tensor::max_bytes / element);
-  if (map.offset.value() * element % kMapAlignment != 0)
-    fail_input("a tensor map's offset is ", map.offset.value() * element, " bytes, no multiple of ",
+  within("a tensor map's offset", map.offset, 0, Tensor::max_bytes / element);
+  if (map.offset * element % kMapAlignment != 0)
+    fail_input("a tensor map's offset is ", map.offset * element, " bytes, no multiple of ",
                kMapAlignment);
   std::optional<int64_t> viewed = element;
-  for (size_t i = 0; i < map.dims.size(); ++i) {
-    const int64_t dim = map.dims[i].value();
+  for (size_t i = 0; i < map.rank; ++i) {
+    const auto dim = static_cast<int64_t>(map.dims[i]);
     within("a tensor map's dim", dim, 1, int64_t{1} << 32);
-    const int64_t stride = i > 0 ? map.strides[i - 1].value() : element;
+    const int64_t stride = i > 0 ? static_cast<int64_t>(map.strides[i]) : element;
     within("a tensor map's stride", stride, 0, (int64_t{1} << 40) - 1);
     if (i > 0 && stride % kMapAlignment != 0)
       fail_input("a tensor map's stride is ", stride, " bytes, no multiple of ", kMapAlignment);
@@ -122,11 +121,11 @@ int64_t check_numbers(const TensorMap& map) {
     viewed = viewed && step ? checked_add(*viewed, *step) : std::nullopt;
   }
   if (!viewed) fail_input("a tensor map views more than 2^63 bytes");
-  for (size_t i = 0; i < map.im2col.lower.size(); ++i) {
-    const int lower = map.im2col.lower[i], upper = map.im2col.upper[i];
-    if (map.dims[i + 1].value() + upper - lower < 1)
-      fail_input("an im2col map without pixels: ", map.dims[i + 1].value(), " from ", lower, " to ",
-                 upper);
+  for (size_t i = 0; map.kind == TensorMap::Kind::im2col && i + 2 < map.rank; ++i) {
+    const auto dim = static_cast<int64_t>(map.dims[i + 1]);
+    if (dim + map.upper[i] - map.lower[i] < 1)
+      fail_input("an im2col map without pixels: ", dim, " from ", map.lower[i], " to ",
+                 map.upper[i]);
   }
   return *viewed;
 }
@@ -368,8 +367,11 @@ class RangeChecker {
   void run() {
     const int64_t arena = sizes_.of(e_.arena_bytes);
     within("the arena's size", arena, 0, Tensor::max_bytes);
+    bytes_.reserve(e_.buffers.size());
+    places_.reserve(e_.buffers.size());
+    std::vector<int64_t> shape;
     for (const BufferInfo& buffer : e_.buffers) {
-      const std::vector<int64_t> shape = sizes_.of(buffer.shape);
+      sizes_.put(buffer.shape, shape);
       for (size_t d = 0; d < shape.size(); ++d)
         if (shape[d] < 0)
           fail_input("'", buffer.name, "' would have ", shape[d], " elements along dim ", d, ", ",
@@ -448,15 +450,13 @@ class RangeChecker {
       }
     }
     for (const TensorMap& map : launch.maps) {
-      // Where sizes make a dim 0, nothing is read through the map.
-      if (std::ranges::any_of(
-              map.dims, [&](const SymInt& dim) { return !dim.is_const() && sizes_.of(dim) == 0; }))
-        continue;
-      sizes_.put(map, numbers_);
-      const int64_t viewed = check_numbers(numbers_);
-      Address at = std::get<Address>(launch.arguments[static_cast<size_t>(map.argument)]);
-      at.offset = sizes_.of(at.offset) + numbers_.offset.value() * size_bytes(map.dtype);
-      require("a tensor map", at, viewed);
+      const MapNumbers numbers = sizes_.of(map);
+      const bool has_open = !std::ranges::all_of(map.dims, &SymInt::is_const);
+      if (has_open && numbers.is_empty()) continue;
+      const int64_t viewed = check_numbers(numbers);
+      const auto& at = std::get<Address>(launch.arguments[static_cast<size_t>(map.argument)]);
+      require("a tensor map", sizes_.of(at.offset) + numbers.offset * size_bytes(map.dtype), viewed,
+              bytes_[static_cast<size_t>(at.buffer)]);
     }
   }
 
@@ -509,7 +509,6 @@ class RangeChecker {
   const Sizes& sizes_;
   std::vector<int64_t> bytes_;  // by buffer
   std::vector<Place> places_;
-  mutable TensorMap numbers_;  // of the map at hand
 };
 
 }  // namespace

@@ -1,21 +1,45 @@
 #include "executable/sizes.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "support/error.h"
 
 namespace tcc::exec {
 
-// Expressions may share terms and differ in the constant.
+// Where the terms are, or could be.
+size_t ExpressionValues::place_of(const SymInt::Term* terms) const {
+  constexpr uint64_t kGolden = 0x9E3779B97F4A7C15;
+  const size_t last = entries_.size() - 1;
+  auto place = static_cast<size_t>((reinterpret_cast<uintptr_t>(terms) * kGolden) >> 32) & last;
+  while (entries_[place].terms && entries_[place].terms != terms) place = (place + 1) & last;
+  return place;
+}
+
+// Expressions may share terms and differ in the constant: the first one is known.
 std::optional<int64_t> ExpressionValues::find(const SymInt& expression) const {
-  const auto found = known_.find(expression.terms().data());
-  if (found == known_.end() || found->second.expression.constant() != expression.constant())
-    return std::nullopt;
-  return found->second.value;
+  if (entries_.empty()) return std::nullopt;
+  const Entry& entry = entries_[place_of(expression.terms().data())];
+  if (!entry.terms || entry.constant != expression.constant()) return std::nullopt;
+  return entry.value;
+}
+
+void ExpressionValues::grow() {
+  constexpr size_t kFirst = 256;
+  const std::vector<Entry> before =
+      std::exchange(entries_, std::vector<Entry>(std::max(kFirst, 2 * entries_.size())));
+  for (const Entry& entry : before)
+    if (entry.terms) entries_[place_of(entry.terms)] = entry;
 }
 
 void ExpressionValues::add(const SymInt& expression, int64_t value) {
-  known_.try_emplace(expression.terms().data(), Known{expression, value});
+  if (2 * (kept_.size() + 1) > entries_.size()) grow();
+  const SymInt::Term* const terms = expression.terms().data();
+  Entry& entry = entries_[place_of(terms)];
+  if (entry.terms) return;
+  entry = {terms, expression.constant(), value};
+  kept_.push_back(expression);
 }
 
 int64_t Sizes::of(const SymInt& expression) const {
@@ -32,8 +56,14 @@ int64_t Sizes::of(const SymInt& expression) const {
 
 std::vector<int64_t> Sizes::of(std::span<const SymInt> expressions) const {
   std::vector<int64_t> numbers;
-  for (const SymInt& expression : expressions) numbers.push_back(of(expression));
+  put(expressions, numbers);
   return numbers;
+}
+
+void Sizes::put(std::span<const SymInt> expressions, std::vector<int64_t>& numbers) const {
+  numbers.clear();
+  numbers.reserve(expressions.size());
+  for (const SymInt& expression : expressions) numbers.push_back(of(expression));
 }
 
 std::array<uint32_t, 3> Sizes::of(const Grid& grid) const {
@@ -47,17 +77,40 @@ std::array<uint32_t, 3> Sizes::of(const Grid& grid) const {
   return numbers;
 }
 
-TensorMap Sizes::of(const TensorMap& map) const {
-  TensorMap numbers;
-  put(map, numbers);
+MapNumbers Sizes::of(const TensorMap& map) const {
+  const size_t rank = map.dims.size();
+  const Im2col& im2col = map.im2col;
+  const size_t corners = map.kind == TensorMap::Kind::im2col ? rank - 2 : 0;
+  TCC_CHECK(rank >= 1 && rank <= MapNumbers::kMostDims && map.strides.size() + 1 == rank &&
+                (map.steps.empty() || map.steps.size() == rank) &&
+                map.box.size() == (map.kind == TensorMap::Kind::tiled ? rank : 0) &&
+                corners <= rank && im2col.lower.size() == corners && im2col.upper.size() == corners,
+            map.name, ": a map of rank ", rank);
+  MapNumbers numbers{.argument = map.argument,
+                     .dtype = map.dtype,
+                     .kind = map.kind,
+                     .swizzle = map.swizzle,
+                     .rank = static_cast<uint32_t>(rank),
+                     .offset = of(map.offset),
+                     .channels = im2col.channels,
+                     .pixels = im2col.pixels};
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t dim = of(map.dims[i]);
+    numbers.dims[i] = static_cast<uint64_t>(dim);
+    if (i > 0) numbers.strides[i] = static_cast<uint64_t>(of(map.strides[i - 1]));
+    numbers.steps[i] = map.steps.empty() ? 1 : static_cast<uint32_t>(map.steps[i]);
+    if (!map.box.empty()) numbers.box[i] = static_cast<uint32_t>(box_side(map, i, dim));
+  }
+  std::ranges::copy(im2col.lower, numbers.lower.begin());
+  std::ranges::copy(im2col.upper, numbers.upper.begin());
   return numbers;
 }
 
-void Sizes::put(const TensorMap& map, TensorMap& numbers) const {
-  numbers = map;
-  numbers.offset = of(map.offset);
-  for (SymInt& dim : numbers.dims) dim = of(dim);
-  for (SymInt& stride : numbers.strides) stride = of(stride);
+TensorMap Sizes::fixed(TensorMap map) const {
+  map.offset = of(map.offset);
+  for (SymInt& dim : map.dims) dim = of(dim);
+  for (SymInt& stride : map.strides) stride = of(stride);
+  return map;
 }
 
 std::vector<int64_t> fixed(std::span<const SymInt> expressions) {

@@ -9,7 +9,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,11 +40,17 @@ class ExpressionValues {
   void add(const SymInt& expression, int64_t value);
 
  private:
-  struct Known {
-    SymInt expression;  // keeps its terms: no address comes twice
-    int64_t value;
+  // A table of open addressing, at most half full: it is asked some thousand times a plan.
+  struct Entry {
+    const SymInt::Term* terms = nullptr;
+    int64_t constant = 0;
+    int64_t value = 0;
   };
-  std::unordered_map<const SymInt::Term*, Known> known_;
+  size_t place_of(const SymInt::Term* terms) const;
+  void grow();
+
+  std::vector<Entry> entries_;
+  std::vector<SymInt> kept_;  // keeps the terms: no address comes twice
 };
 
 struct Sizes {
@@ -57,14 +62,17 @@ struct Sizes {
   // Throws Error(bad_input) for a symbol without a value and where the number overflows.
   int64_t of(const SymInt& expression) const;
   std::vector<int64_t> of(std::span<const SymInt> expressions) const;
+  // Does the same in `numbers`, whose memory is used again.
+  void put(std::span<const SymInt> expressions, std::vector<int64_t>& numbers) const;
   double of(const Amount& amount) const {
     return amount.factor * static_cast<double>(of(amount.count));
   }
   // Throws Error(bad_input) for a dim below 0 or beyond 32 bits, too.
   std::array<uint32_t, 3> of(const Grid& grid) const;
-  TensorMap of(const TensorMap& map) const;
-  // Does the same in `numbers`, whose memory is used again.
-  void put(const TensorMap& map, TensorMap& numbers) const;
+  // TCC_CHECKs that lists are as long as the rank, which check(Executable) refuses with a message.
+  MapNumbers of(const TensorMap& map) const;
+  // The same map whose expressions are numbers.
+  TensorMap fixed(TensorMap map) const;
 };
 
 // The numbers of expressions without symbols; TCC_CHECKs that they are.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -45,6 +46,27 @@ struct TensorMap {
   // as `box` says. Empty: all are. box_side() tells.
   std::vector<int> clip = {};
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
+};
+
+// A map at some sizes, as the driver encodes it. It has no memory of its own: programs of open
+// sizes make some for each launch of each new size.
+struct MapNumbers {
+  static constexpr size_t kMostDims = 5;
+  int argument = 0;
+  DType dtype = DType::bf16;
+  TensorMap::Kind kind = TensorMap::Kind::tiled;
+  int swizzle = 128;
+  uint32_t rank = 0;
+  int64_t offset = 0;                         // elements
+  std::array<uint64_t, kMostDims> dims{};     // elements
+  std::array<uint64_t, kMostDims> strides{};  // bytes, from the second dim on
+  std::array<uint32_t, kMostDims> steps{};
+  std::array<uint32_t, kMostDims> box{};            // tiled
+  std::array<int, kMostDims - 2> lower{}, upper{};  // im2col
+  int channels = 0, pixels = 0;
+  // Where sizes make a dim 0, nothing is read through the map.
+  bool is_empty() const { return std::count(dims.begin(), dims.begin() + rank, 0) > 0; }
+  friend bool operator==(const MapNumbers&, const MapNumbers&) = default;
 };
 
 // The side of a load's box in dim `i`, which has so many elements.

@@ -121,12 +121,6 @@ void Binding::add_slot(uint64_t& address, const exec::Address& at) {
   slots_.push_back({&address, place_of(at)});
 }
 
-// How many bound steps a step that runs is at most, a call of the host apart.
-int64_t Binding::times_of(const exec::Step& step) const {
-  const auto* launch = std::get_if<exec::KernelLaunch>(&step);
-  return launch ? memory_.sizes.of(launch->times) : 1;
-}
-
 // All but the addresses, which get slots. `steps_` has the room. A launch without workgroups is no
 // step.
 void Binding::add_launches(const exec::KernelLaunch& launch) {
@@ -135,15 +129,17 @@ void Binding::add_launches(const exec::KernelLaunch& launch) {
   bound.grid = sizes.of(launch.grid);
   if (is_empty(bound.grid)) return;
   bound.kernel = &program_.kernel(launch.kernel);
+  bound.maps.reserve(launch.maps.size());
   for (const exec::TensorMap& map : launch.maps) bound.maps.push_back(sizes.of(map));
+  bound.arguments.reserve(launch.arguments.size());
   for (const exec::Argument& argument : launch.arguments) {
     const auto* scalar = std::get_if<exec::Scalar>(&argument);
     bound.arguments.push_back(scalar ? static_cast<uint64_t>(sizes.of(scalar->value)) : 0);
   }
-  const int64_t times = times_of(launch);
+  const int64_t times = sizes.of(launch.times);
   for (int64_t n = 0; n < times; ++n) {
     if (!launch.times.is(1)) bound.arguments.back() = static_cast<uint64_t>(n);
-    auto& to = steps_.emplace_back().emplace<BoundLaunch>(bound);
+    auto& to = steps_.emplace_back().emplace<BoundLaunch>(n + 1 < times ? bound : std::move(bound));
     for (size_t i = 0; i < to.arguments.size(); ++i)
       if (const auto* address = std::get_if<exec::Address>(&launch.arguments[i]))
         add_slot(to.arguments[i], *address);
@@ -206,8 +202,11 @@ void Binding::make_steps() {
   ranges_.clear();
   // Slots point into the bound steps, which must not move.
   size_t most = inputs_.size() + outputs_.size();
-  for (const exec::Step& step : steps)
-    if (exec::runs(step, choices_)) most += static_cast<size_t>(times_of(step));
+  for (const exec::Step& step : steps) {
+    if (!exec::runs(step, choices_)) continue;
+    const auto* launch = std::get_if<exec::KernelLaunch>(&step);
+    most += launch ? static_cast<size_t>(memory_.sizes.of(launch->times)) : 1;
+  }
   for (const HostCallSite& call : calls_) most += call.reads().size() + call.writes().size();
   steps_.reserve(most);
   const auto add_copies = [&](const std::vector<Value>& values) {

@@ -74,7 +74,6 @@ class Binding {
   void make_steps();
   void add(const exec::Step& step);
   void add_launches(const exec::KernelLaunch& launch);
-  int64_t times_of(const exec::Step& step) const;
   void add_call(HostCallSite& site, StepRange& range);
   void add_slot(uint64_t& address, const exec::Address& at);
   Place place_of(const exec::Address& at) const;

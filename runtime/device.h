@@ -40,7 +40,7 @@ struct BoundLaunch {
   const LoadedKernel* kernel = nullptr;
   std::vector<uint64_t> arguments;
   std::array<uint32_t, 3> grid = {1, 1, 1};  // workgroups; one without any launches nothing
-  std::vector<exec::TensorMap> maps = {};    // of numbers (cuda)
+  std::vector<exec::MapNumbers> maps = {};   // cuda
   friend bool operator==(const BoundLaunch&, const BoundLaunch&) = default;
 };
 // Copies within the device's memory. Addresses need no alignment; the ranges do not overlap.

@@ -153,7 +153,7 @@ void Function::check(const BoundLaunch& launch) const {
             " arguments instead of ", num_arguments_);
   TCC_CHECK(std::ssize(launch.maps) == num_maps_, launch.maps.size(), " tensor maps instead of ",
             num_maps_);
-  for (const exec::TensorMap& map : launch.maps)
+  for (const exec::MapNumbers& map : launch.maps)
     TCC_CHECK(map.argument >= 0 && map.argument < num_arguments_, "a tensor map of argument ",
               map.argument);
   check_grid(max_grid_, context_->name(), label_, launch.grid);
@@ -172,7 +172,7 @@ CUresult Function::with_parameters(const BoundLaunch& launch, const Use& use) co
     parameters[i] = const_cast<uint64_t*>(&arguments[i]);
   CUtensorMap maps[kMaxMaps];
   for (size_t i = 0; i < launch.maps.size(); ++i) {
-    const exec::TensorMap& map = launch.maps[i];
+    const exec::MapNumbers& map = launch.maps[i];
     maps[i] = encode(*context_, map, arguments[static_cast<size_t>(map.argument)]);
     parameters[arguments.size() + i] = &maps[i];
   }

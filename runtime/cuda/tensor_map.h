@@ -7,9 +7,9 @@
 
 namespace tcc::runtime::cuda {
 
-// Encodes `map`, whose fields are numbers, over the buffer at `address` (0 where the buffer is
-// empty). This needs no current context. Throws Error(device) when the driver refuses it, an
-// address that is not a multiple of 16 included.
-CUtensorMap encode(const Context& context, const exec::TensorMap& map, DeviceAddress address);
+// Encodes `map` over the buffer at `address` (0 where the buffer is empty). This needs no current
+// context. Throws Error(device) when the driver refuses it, an address that is not a multiple of 16
+// included.
+CUtensorMap encode(const Context& context, const exec::MapNumbers& map, DeviceAddress address);
 
 }  // namespace tcc::runtime::cuda

@@ -82,7 +82,7 @@ class Im2colTest : public ::testing::Test {
     launch.kernel = kernel.get();
     launch.grid = {static_cast<uint32_t>(blocks), 1, 1};
     launch.arguments = {out->address(), numbers->address(), x->address()};
-    launch.maps = {test::im2col_map_of(c)};
+    launch.maps = {exec::Sizes().of(test::im2col_map_of(c))};
     launch.maps[0].argument = 2;
     const BoundStep step = launch;
     stream->run({&step, 1});
