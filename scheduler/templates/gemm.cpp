@@ -208,26 +208,25 @@ int64_t read_by_neighbours(const TileGrid& grid, int64_t band, const Target& tar
 }
 
 Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& space,
-                         const CostModel& cost, const BandReads& reads) {
+                         const CostModel& cost, const LegalGrid& legal, const Target& target) {
   std::optional<Config> best;
   double best_seconds = 0;
   auto consider = [&](Config config) {
-    // Among bands that read the same, the smallest one: neighbours write whole rows of the result.
-    std::optional<Config> banded;
-    int64_t fewest = 0;
     config.set("band", 1);  // what is not legal in it is in none
-    const std::optional<int64_t> alone = reads(config);
-    if (!alone) return;
-    for (const int64_t band : {8, 4, 2, 1}) {
+    const std::optional<TileGrid> grid = legal(config);
+    if (!grid) return;
+    const auto reads = [&](int64_t band) { return read_by_neighbours(*grid, band, target); };
+    // Among bands that read the same, the smallest one: neighbours write whole rows of the result.
+    std::vector<std::pair<int64_t, int64_t>> bands;  // with what they read
+    for (const int64_t band : {1, 2, 4, 8}) bands.emplace_back(reads(band), band);
+    std::ranges::sort(bands);
+    for (const auto& [read, band] : bands) {
       config.set("band", band);
-      const std::optional<int64_t> read = band > 1 ? reads(config) : alone;
-      if (!read || (banded && *read > fewest)) continue;
-      banded = config;
-      fewest = *read;
+      if (band == 1 || legal(config)) break;
     }
-    const double seconds = cost(*banded);
+    const double seconds = cost(config);
     if (best && seconds >= best_seconds) return;
-    best = banded;
+    best = config;
     best_seconds = seconds;
   };
   for (Config config : candidates)

@@ -121,13 +121,13 @@ struct TileGrid {
 // the cache: the less, the better.
 int64_t read_by_neighbours(const TileGrid& grid, int64_t band, const Target& target);
 
-// What a config's tiles read by read_by_neighbours(); nothing where it is not legal.
-using BandReads = std::function<std::optional<int64_t>(const Config&)>;
-// The candidate that the model thinks fastest, on either side and with the band of tiles whose
-// `reads` are fewest; the space's first config where none is legal. Candidates lack "swapped" and
-// "band".
+// The grid of a config, which its band does not change; nothing where the config is not legal.
+using LegalGrid = std::function<std::optional<TileGrid>(const Config&)>;
+// The candidate that the model thinks fastest, on either side and with the band of tiles that reads
+// least (read_by_neighbours); the space's first config where none is legal. Candidates lack
+// "swapped" and "band".
 Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& space,
-                         const CostModel& cost, const BandReads& reads);
+                         const CostModel& cost, const LegalGrid& legal, const Target& target);
 
 // Fills in a kernel on a device source whose sides are A and B.
 class GemmWriter {

@@ -133,14 +133,14 @@ class GemmTemplate : public Template {
     Config make_default_config() const override {
       const ConfigSpace& space = this->own_space();
       const Constraints constraints(outline_, this->target());
-      return fastest_candidate(outline_.candidates(gemm_->plan), space, this->cost_model(),
-                               [&](const Config& config) -> std::optional<int64_t> {
-                                 if (!space.lists(config)) return std::nullopt;
-                                 const Shape shape(*gemm_, config);
-                                 if (constraints.against(shape)) return std::nullopt;
-                                 return read_by_neighbours(outline_.grid(shape), shape.band,
-                                                           this->target());
-                               });
+      const LegalGrid legal = [&](const Config& config) -> std::optional<TileGrid> {
+        if (!space.lists(config)) return std::nullopt;
+        const Shape shape(*gemm_, config);
+        if (constraints.against(shape)) return std::nullopt;
+        return outline_.grid(shape);
+      };
+      return fastest_candidate(outline_.candidates(gemm_->plan), space, this->cost_model(), legal,
+                               this->target());
     }
 
     CostModel make_cost_model() const override {
