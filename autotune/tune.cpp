@@ -272,9 +272,13 @@ size_t KernelResult::count(Measurement::Status status) const {
 
 namespace {
 
-std::vector<TuningTask> tasks_of(const sched::ScheduledRegion& scheduled, const ir::Graph& graph) {
+std::vector<TuningTask> tasks_of(const sched::ScheduledRegion& scheduled,
+                                 const backends::Scheduled& graph) {
   const sched::Candidate& candidate = scheduled.candidate();
-  const sched::SizedChoices choices(graph, candidate.target(), sched::analytic_configs());
+  std::vector<const sched::Region*> regions;
+  for (const sched::ScheduledRegion& one : graph.regions) regions.push_back(&one.region());
+  const sched::SizedChoices choices(*graph.graph, regions, candidate.target(),
+                                    sched::analytic_configs());
   std::vector<sched::SizedKernel> kernels = choices.measured(scheduled.shared());
   const RecordKey region = key_of(candidate);
   if (kernels.empty()) return {{&candidate, region, 1, nullptr, 1, region}};
@@ -300,7 +304,7 @@ std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs
       const auto [entry, inserted] = places.try_emplace(key);
       for (const size_t task : entry->second) ++tasks[task].launches;
       if (!inserted) continue;
-      for (TuningTask& task : tasks_of(scheduled, *graph.graph)) {
+      for (TuningTask& task : tasks_of(scheduled, graph)) {
         const auto [place, is_new] = place_of_key.try_emplace(task.key, tasks.size());
         entry->second.push_back(place->second);
         if (is_new)

@@ -189,8 +189,11 @@ class Builder {
       }
       distinct_.push_back(entry->second);
     }
+    std::vector<const Region*> distinct;
+    for (const size_t i : first) distinct.push_back(regions_[i]);
     const sched::SizedChoices choices(
-        graph_, target_, options_.configs ? *options_.configs : sched::analytic_configs());
+        graph_, distinct, target_,
+        options_.configs ? *options_.configs : sched::analytic_configs());
     std::vector<int> times(first.size());
     for (const size_t number : distinct_) ++times[number];
     std::vector<sched::SizedRegion> regions(first.size());

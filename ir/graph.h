@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -166,14 +167,25 @@ class Graph {
   // (SymInt::usual). Throws Error(bad_input) for an unknown symbol, a negative dim, an overflow,
   // and data whose shape has an open dim.
   Graph clone() const;
+  // A copy of some of a graph's nodes, in its order, and of the values that they read and write:
+  // results of other nodes are inputs, and nothing is an output.
+  struct Part;
+  static Part copy_of(std::span<const Node* const> nodes);
   Graph bind(const std::map<std::string, int64_t, std::less<>>& bindings,
              const std::set<std::string, std::less<>>& open = {}) const;
 
  private:
   Value* new_value(Value::Kind kind, std::string name, Type type);
+  Node* add_copy(const Node& node, const std::unordered_map<const Value*, Value*>& values);
   std::vector<std::unique_ptr<Value>> values_;
   std::vector<std::unique_ptr<Node>> nodes_;
   int64_t next_id_ = 0;  // of an invented name
+};
+
+struct Graph::Part {
+  Graph graph;
+  std::unordered_map<const Value*, Value*> values;  // the copies
+  std::unordered_map<const Node*, Node*> nodes;
 };
 
 std::vector<int64_t> const_shape(const Value& value);  // TCC_CHECKs that it is constant

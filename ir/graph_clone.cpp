@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "ir/append.h"
+#include "ir/bind_nodes.h"
 #include "ir/graph.h"
 #include "ir/op.h"
 #include "ir/size_range.h"
@@ -119,6 +120,31 @@ void bind_node(Node& node, const Binding& bindings) {
 
 }  // namespace
 
+namespace {
+
+std::vector<Value*> twins_of(const std::vector<Value*>& values,
+                             const std::unordered_map<const Value*, Value*>& twins) {
+  std::vector<Value*> result;
+  result.reserve(values.size());
+  for (const Value* value : values) result.push_back(value ? twins.at(value) : nullptr);
+  return result;
+}
+
+}  // namespace
+
+Node* Graph::add_copy(const Node& node, const std::unordered_map<const Value*, Value*>& values) {
+  auto copy = std::make_unique<Node>();
+  copy->op = node.op;
+  copy->inputs = twins_of(node.inputs, values);
+  copy->outputs = twins_of(node.outputs, values);
+  copy->attrs = node.attrs;
+  copy->location = node.location;
+  for (const auto& subgraph : node.subgraphs)
+    copy->subgraphs.push_back(std::make_unique<Graph>(subgraph->clone()));
+  for (Value* output : copy->outputs) output->producer = copy.get();
+  return nodes_.emplace_back(std::move(copy)).get();
+}
+
 Graph Graph::clone() const {
   Graph copy;
   copy.name = name;
@@ -126,42 +152,55 @@ Graph Graph::clone() const {
   copy.output_names = output_names;
   copy.next_id_ = next_id_;
 
-  std::unordered_map<const Value*, Value*> twin = {{nullptr, nullptr}};
+  std::unordered_map<const Value*, Value*> twins;
   for (const auto& value : values_) {
     copy.values_.push_back(std::make_unique<Value>(*value));
-    twin[value.get()] = copy.values_.back().get();
+    twins[value.get()] = copy.values_.back().get();
   }
-  const auto twins = [&](const std::vector<Value*>& values) {
-    std::vector<Value*> result;
-    result.reserve(values.size());
-    for (const Value* value : values) result.push_back(twin.at(value));
-    return result;
-  };
-  for (const auto& node : nodes_) {
-    auto mirror = std::make_unique<Node>();
-    mirror->op = node->op;
-    mirror->inputs = twins(node->inputs);
-    mirror->outputs = twins(node->outputs);
-    mirror->attrs = node->attrs;
-    mirror->location = node->location;
-    for (const auto& subgraph : node->subgraphs)
-      mirror->subgraphs.push_back(std::make_unique<Graph>(subgraph->clone()));
-    for (Value* output : mirror->outputs) output->producer = mirror.get();
-    copy.nodes_.push_back(std::move(mirror));
-  }
-  copy.inputs = twins(inputs);
-  copy.states = twins(states);
-  copy.outputs = twins(outputs);
+  for (const auto& node : nodes_) copy.add_copy(*node, twins);
+  copy.inputs = twins_of(inputs, twins);
+  copy.states = twins_of(states, twins);
+  copy.outputs = twins_of(outputs, twins);
   return copy;
+}
+
+Graph::Part Graph::copy_of(std::span<const Node* const> nodes) {
+  Part part;
+  Graph& graph = part.graph;
+  const auto copy = [&](const Value* value) -> Value* {
+    const auto [entry, is_new] = part.values.try_emplace(value);
+    if (is_new) entry->second = graph.values_.emplace_back(std::make_unique<Value>(*value)).get();
+    return is_new ? entry->second : nullptr;
+  };
+  for (const Node* node : nodes) {
+    for (const Value* input : node->inputs) {
+      Value* made = input ? copy(input) : nullptr;
+      if (!made) continue;
+      if (made->kind == Value::Kind::result) {
+        made->kind = Value::Kind::input;
+        made->producer = nullptr;
+      }
+      if (made->kind == Value::Kind::input) graph.inputs.push_back(made);
+      if (made->kind == Value::Kind::state) graph.states.push_back(made);
+    }
+    for (const Value* output : node->outputs) copy(output);
+    part.nodes[node] = graph.add_copy(*node, part.values);
+  }
+  return part;
+}
+
+GrowingDims growing_dims(const Graph& graph) {
+  GrowingDims dims;
+  for (const auto& node : graph.nodes())
+    if (appends(*node)) dims[node->inputs[0]] = append_of(*node).dim;
+  return dims;
 }
 
 namespace {
 
 Graph with_numbers(const Graph& graph, const Binding& binding) {
   Graph result = graph.clone();
-  std::map<const Value*, int> rooms;
-  for (const auto& node : result.nodes())
-    if (appends(*node)) rooms[node->inputs[0]] = append_of(*node).dim;
+  const GrowingDims rooms = growing_dims(result);
   for (const auto& value : result.values())
     if (value->kind != Value::Kind::result) {
       const auto room = rooms.find(value.get());
@@ -273,8 +312,17 @@ Graph bind_dims(const Graph& graph, const Numbers& numbers, const SizeRanges& op
   }
 }
 
-Graph bind_sizes(const Graph& graph, const Numbers& numbers, const OpenSizes& open) {
-  return with_numbers(graph, {all_bindings(graph, numbers), open});
+Graph::Part bind_nodes(std::span<const Node* const> nodes, const GrowingDims& growing,
+                       const Numbers& numbers, const OpenSizes& open) {
+  const Binding binding{numbers, open};
+  Graph::Part part = Graph::copy_of(nodes);
+  for (const auto& [value, copy] : part.values)
+    if (copy->kind != Value::Kind::result) {
+      const auto room = growing.find(value);
+      bind_value(*copy, binding, room == growing.end() ? -1 : room->second);
+    }
+  for (const auto& node : part.graph.nodes()) bind_node(*node, binding);
+  return part;
 }
 
 }  // namespace tcc::ir

@@ -43,8 +43,8 @@ std::vector<Type> infer(const InferContext& context) {
 // f8 has no arithmetic.
 void require_taken(const InferContext& context, DType dtype) {
   const OpDef& op = *context.node.op;
-  context.require(!is_f8(dtype) || op.takes_f8 || op.kind == OpKind::view,
-                  str("is not defined for ", name(dtype), "; convert with `to` first"));
+  if (is_f8(dtype) && !op.takes_f8 && op.kind != OpKind::view)
+    context.fail(str("is not defined for ", name(dtype), "; convert with `to` first"));
 }
 
 std::string dims_text(const Shape& shape) { return to_string(std::span<const SymInt>(shape)); }

@@ -68,8 +68,5 @@ Numbers usual_sizes(const Graph& graph, const Numbers& numbers, const SizeRanges
 // Graph::bind() with ranges of the dims that stay open. The sizes that estimates take are those of
 // usual_sizes().
 Graph bind_dims(const Graph& graph, const Numbers& numbers, const SizeRanges& open);
-// The same with expressions for the dims that stay open, whose usual sizes are in `numbers`.
-using OpenSizes = std::map<std::string, SymInt, std::less<>>;
-Graph bind_sizes(const Graph& graph, const Numbers& numbers, const OpenSizes& open);
 
 }  // namespace tcc::ir

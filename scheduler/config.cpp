@@ -20,10 +20,30 @@ uint64_t mix(uint64_t hash, std::string_view text) {
 
 }  // namespace
 
+Config::Config(std::initializer_list<Value> values) {
+  values_.reserve(values.size());
+  for (const auto& [name, value] : values) set(name, value);
+}
+
+void Config::set(std::string_view key, int64_t value) {
+  auto at = values_.begin();
+  while (at != values_.end() && at->first < key) ++at;
+  if (at != values_.end() && at->first == key)
+    at->second = value;
+  else
+    values_.emplace(at, key, value);
+}
+
+const int64_t* Config::find(std::string_view key) const {
+  for (const auto& [name, value] : values_)
+    if (name == key) return &value;
+  return nullptr;
+}
+
 int64_t Config::operator[](std::string_view key) const {
-  auto found = values_.find(key);
-  TCC_CHECK(found != values_.end(), "no parameter '", key, "' in config ", to_string());
-  return found->second;
+  const int64_t* found = find(key);
+  TCC_CHECK(found, "no parameter '", key, "' in config ", to_string());
+  return *found;
 }
 
 std::string Config::to_string() const {
@@ -45,12 +65,20 @@ ConfigSpace::Constraint::Constraint(std::string reason, std::function<bool(const
         return holds(config) ? "" : reason;
       }) {}
 
+bool ConfigSpace::lists(const Config& config) const {
+  return config.values().size() == parameters.size() &&
+         std::ranges::all_of(parameters, [&](const Parameter& parameter) {
+           const int64_t* value = config.find(parameter.name);
+           return value && std::ranges::find(parameter.values, *value) != parameter.values.end();
+         });
+}
+
 std::string ConfigSpace::violation(const Config& config) const {
   for (const Parameter& parameter : parameters) {
-    const auto found = config.values().find(parameter.name);
-    if (found == config.values().end()) return "parameter '" + parameter.name + "' is missing";
-    if (std::ranges::find(parameter.values, found->second) == parameter.values.end())
-      return str("parameter '", parameter.name, "' cannot be ", found->second);
+    const int64_t* value = config.find(parameter.name);
+    if (!value) return "parameter '" + parameter.name + "' is missing";
+    if (std::ranges::find(parameter.values, *value) == parameter.values.end())
+      return str("parameter '", parameter.name, "' cannot be ", *value);
   }
   if (config.values().size() > parameters.size())  // all parameters are there, and another
     for (const auto& [name, value] : config.values())

@@ -4,28 +4,33 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tcc::sched {
 
 class Config {
  public:
+  using Value = std::pair<std::string, int64_t>;
+
   Config() = default;
-  Config(std::initializer_list<std::pair<const std::string, int64_t>> values) : values_(values) {}
+  Config(std::initializer_list<Value> values);
   int64_t operator[](std::string_view key) const;  // TCC_CHECKs that it is there
-  void set(std::string key, int64_t value) { values_[std::move(key)] = value; }
-  bool has(std::string_view key) const { return values_.find(key) != values_.end(); }
-  const std::map<std::string, int64_t, std::less<>>& values() const { return values_; }
+  void set(std::string_view key, int64_t value);
+  bool has(std::string_view key) const { return find(key); }
+  const int64_t* find(std::string_view key) const;              // null: it is not there
+  const std::vector<Value>& values() const { return values_; }  // sorted by name
   std::string to_string() const;  // "block_m=64 block_n=64", sorted by name
   uint64_t hash() const;
   friend bool operator==(const Config&, const Config&) = default;
   friend auto operator<=>(const Config&, const Config&) = default;
 
  private:
-  std::map<std::string, int64_t, std::less<>> values_;
+  // Searches copy and read thousands of configs of about ten values.
+  std::vector<Value> values_;
 };
 
 struct Parameter {
@@ -56,8 +61,9 @@ struct ConfigSpace {
     if (complete) complete(config);
     return config;
   }
-  // Returns "" when the config has exactly these parameters, each with a listed value, and all
-  // constraints hold; otherwise the reason.
+  // Returns whether the config has exactly these parameters, each with a listed value.
+  bool lists(const Config& config) const;
+  // Returns "" when the space lists the config and all constraints hold; otherwise the reason.
   std::string violation(const Config& config) const;
   // Visits all legal configs in lexicographic order; stops when `visit` returns false.
   void enumerate(const std::function<bool(const Config&)>& visit) const;

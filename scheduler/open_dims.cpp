@@ -1,6 +1,8 @@
 #include "scheduler/open_dims.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "ir/size_range.h"
 #include "ir/sizes.h"
@@ -39,12 +41,14 @@ std::string_view written_op(const ir::Node& node, const ir::Graph& written) {
 void check_open_dims(const ir::Graph& graph, const ir::Graph& written, const Target& target,
                      const RegionPrecision& precision, const ir::SizeRanges& dims) {
   const FusionGroups groups(graph, target, precision);
+  std::set<std::string> taken;  // signatures: layers are alike
   for (const auto& node : graph.nodes()) {
     std::set<std::string> open;  // symbols
     for (const auto* values : {&node->inputs, &node->outputs})
       for (const ir::Value* value : *values)
         if (value) open.merge(ir::open_dims(value->shape()));
     if (open.empty() || groups.is_light(node.get())) continue;
+    if (!taken.insert(signature(groups.region({node.get()}))).second) continue;
     const std::string reason = refusal_of(*node, groups);
     if (reason.empty()) continue;
     const std::string where = ir::to_string(node->location);

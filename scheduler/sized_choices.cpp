@@ -230,21 +230,19 @@ SymInt size_in(const SizeCell& cell, const std::string& symbol) {
 
 }  // namespace
 
-RegionAtSizes::RegionAtSizes(const ir::Graph& graph, const SizeBox& box) : box_(box) {
+RegionsAtSizes::RegionsAtSizes(std::span<const ir::Node* const> nodes,
+                               const ir::GrowingDims& growing, const SizeBox& box)
+    : box_(box) {
   ir::Numbers numbers;
   ir::OpenSizes open;
   for (const auto& [symbol, cell] : box) {
     numbers[symbol] = cell.usual;
     if (cell.least < cell.most) open[symbol] = size_in(cell, symbol);
   }
-  graph_ = std::make_unique<ir::Graph>(ir::bind_sizes(graph, numbers, open));
-  for (size_t i = 0; i < graph.values().size(); ++i)
-    values_[graph.values()[i].get()] = graph_->values()[i].get();
-  for (size_t i = 0; i < graph.nodes().size(); ++i)
-    nodes_[graph.nodes()[i].get()] = graph_->nodes()[i].get();
+  part_ = ir::bind_nodes(nodes, growing, numbers, open);
 }
 
-Region RegionAtSizes::region(const Region& of_graph) const {
+Region RegionsAtSizes::region(const Region& of_graph) const {
   const auto sized = [&](const SymInt& value) {
     return value.substitute([&](const ir::AtomPtr& atom) -> std::optional<SymInt> {
       const auto found = box_.find(atom->name);
@@ -253,25 +251,29 @@ Region RegionAtSizes::region(const Region& of_graph) const {
     });
   };
   Region region = of_graph;
-  for (const ir::Node*& node : region.nodes) node = nodes_.at(node);
+  for (const ir::Node*& node : region.nodes) node = part_.nodes.at(node);
   for (auto* values : {&region.inputs, &region.outputs})
-    for (const ir::Value*& value : *values) value = values_.at(value);
-  if (region.anchor) region.anchor = nodes_.at(region.anchor);
+    for (const ir::Value*& value : *values) value = part_.values.at(value);
+  if (region.anchor) region.anchor = part_.nodes.at(region.anchor);
   region.layouts.clear();
   for (const auto& [value, layout] : of_graph.layouts) {
-    Layout& of_sizes = region.layouts[values_.at(value)];
+    Layout& of_sizes = region.layouts[part_.values.at(value)];
     for (const SymInt& stride : layout.strides) of_sizes.strides.push_back(sized(stride));
     of_sizes.elements = sized(layout.elements);
   }
   region.in_place.clear();
   for (const auto& [output, input] : of_graph.in_place)
-    region.in_place[values_.at(output)] = values_.at(input);
+    region.in_place[part_.values.at(output)] = part_.values.at(input);
   return region;
 }
 
-SizedChoices::SizedChoices(const ir::Graph& graph, const Target& target,
-                           const ConfigSource& configs)
-    : graph_(graph), target_(target), configs_(configs) {
+SizedChoices::SizedChoices(const ir::Graph& graph, std::span<const Region* const> regions,
+                           const Target& target, const ConfigSource& configs)
+    : growing_(ir::growing_dims(graph)), target_(target), configs_(configs) {
+  std::set<const ir::Node*> known;
+  for (const Region* region : regions) known.insert(region->nodes.begin(), region->nodes.end());
+  for (const auto& node : graph.nodes())
+    if (known.contains(node.get())) nodes_.push_back(node.get());
   const auto add = [&](const ir::Atom& atom) {
     symbols_[atom.name] = {atom.range.lo, atom.range.hi, atom.usual};
   };
@@ -337,7 +339,7 @@ SizeBox SizedChoices::widened(SizeBox box) const {
   return box;
 }
 
-std::shared_ptr<const RegionAtSizes> SizedChoices::at(const SizeBox& box) const {
+std::shared_ptr<const RegionsAtSizes> SizedChoices::at(const SizeBox& box) const {
   SizeBox whole = symbols_;
   for (const auto& [symbol, cell] : box) whole[symbol] = cell;
   decltype(made_)::key_type key;
@@ -347,9 +349,9 @@ std::shared_ptr<const RegionAtSizes> SizedChoices::at(const SizeBox& box) const 
     std::lock_guard lock(mutex_);
     if (const auto found = made_.find(key); found != made_.end()) return found->second;
   }
-  std::shared_ptr<const RegionAtSizes> made;
+  std::shared_ptr<const RegionsAtSizes> made;
   try {
-    made = std::make_shared<const RegionAtSizes>(graph_, whole);
+    made = std::make_shared<const RegionsAtSizes>(nodes_, growing_, whole);
   } catch (const Error& error) {
     // Values would be larger than any memory.
     if (error.kind() != ErrorKind::bad_input) throw;

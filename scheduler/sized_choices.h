@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "executable/size_table.h"
-#include "ir/size_range.h"
+#include "ir/bind_nodes.h"
 #include "scheduler/size_division.h"
 #include "scheduler/tuning.h"
 
@@ -41,19 +41,19 @@ using SizeBox = std::map<std::string, SizeCell, std::less<>>;
 // to it, at most `count` cells. The last ones of a range without an end are one.
 std::vector<SizeCell> size_cells(ir::Interval range, int64_t usual, size_t count);
 
-// A region of a graph whose open dims have other ranges and usual sizes; those of one size are
+// Regions of a graph whose open dims have other ranges and usual sizes; those of one size are
 // numbers.
-class RegionAtSizes {
+class RegionsAtSizes {
  public:
-  // Throws Error(bad_input) where values have no such sizes.
-  RegionAtSizes(const ir::Graph& graph, const SizeBox& box);
+  // The nodes are those of the regions, in the graph's order. Throws Error(bad_input) where values
+  // have no such sizes.
+  RegionsAtSizes(std::span<const ir::Node* const> nodes, const ir::GrowingDims& growing,
+                 const SizeBox& box);
   Region region(const Region& of_graph) const;
 
  private:
-  std::unique_ptr<ir::Graph> graph_;
   SizeBox box_;
-  std::map<const ir::Value*, const ir::Value*> values_;
-  std::map<const ir::Node*, const ir::Node*> nodes_;
+  ir::Graph::Part part_;
 };
 
 // The cells with those of more than 127 sizes in up to eight parts each, with ends at multiples of
@@ -67,7 +67,7 @@ std::optional<SizeCell> multiples_in(const SizeCell& cell, int64_t multiple);
 // A candidate that computes the region where one of the conditions holds.
 struct SizedChoice {
   std::vector<exec::SizeCondition> conditions = {};
-  std::shared_ptr<const RegionAtSizes> owner = {};  // of the candidate's graph; null: the region's
+  std::shared_ptr<const RegionsAtSizes> owner = {};  // of the candidate's graph; null: the region's
   CandidatePtr candidate;
   ConfigChoice config;
 };
@@ -75,11 +75,11 @@ struct SizedChoice {
 // A kernel for some sizes, and sizes to measure it at.
 struct SizedKernel {
   CandidatePtr candidate;
-  std::shared_ptr<const RegionAtSizes> owner;       // of its graph
-  exec::Sizes numbers;                              // of the symbols
-  std::shared_ptr<const RegionAtSizes> at_numbers;  // the region with numbers alone
-  Region region;                                    // that one
-  std::string sizes;                                // for people: "B=2 S=23"
+  std::shared_ptr<const RegionsAtSizes> owner;       // of its graph
+  exec::Sizes numbers;                               // of the symbols
+  std::shared_ptr<const RegionsAtSizes> at_numbers;  // the region with numbers alone
+  Region region;                                     // that one
+  std::string sizes;                                 // for people: "B=2 S=23"
 };
 
 // A region of a program, and what its kernels lose at which sizes.
@@ -119,8 +119,11 @@ void divide_sizes(std::span<SizedRegion> regions);
 // Thread-safe.
 class SizedChoices {
  public:
-  // All of these outlive it.
-  SizedChoices(const ir::Graph& graph, const Target& target, const ConfigSource& configs);
+  // The regions that it will be asked about, and of the graph's others those whose sizes differ
+  // from theirs: no region has kernels of its own for sizes at which another one can have no
+  // values. All of the arguments outlive it, but for the list.
+  SizedChoices(const ir::Graph& graph, std::span<const Region* const> regions, const Target& target,
+               const ConfigSource& configs);
 
   // Returns the kernels that the region may have, each of which is the choice of `configs`
   // somewhere. `times`: it runs so often.
@@ -146,14 +149,14 @@ class SizedChoices {
     double weight = 0;     // of all sizes, how many it has; 0: none
     int64_t multiple = 1;  // of its class
     SizeBox box;
-    std::shared_ptr<const RegionAtSizes> owner;
+    std::shared_ptr<const RegionsAtSizes> owner;
     CandidatePtr candidate;
   };
   // Sets the region's cells; `chosen` are the options that `configs` has there.
   void estimate(SizedRegion& region, const std::vector<Cell>& cells,
                 const std::vector<size_t>& chosen, int times) const;
 
-  std::shared_ptr<const RegionAtSizes> at(const SizeBox& box) const;
+  std::shared_ptr<const RegionsAtSizes> at(const SizeBox& box) const;
   CandidatePtr match(const Region& region, const Template* by) const;
   // Several axes together have `most_cells` at most.
   std::vector<SizeAxis> axes(const Region& region, size_t most_cells) const;
@@ -170,13 +173,14 @@ class SizedChoices {
   SizedChoice in_hull(const SizedRegion& region, const std::vector<SizeCell>& hull,
                       const SizedRegion::Option& option) const;
 
-  const ir::Graph& graph_;
+  std::vector<const ir::Node*> nodes_;  // of the regions
+  const ir::GrowingDims growing_;
   const Target& target_;
   const ConfigSource& configs_;
   SizeBox symbols_;
   mutable std::mutex mutex_;
   mutable std::map<std::vector<std::pair<std::string, std::array<int64_t, 4>>>,
-                   std::shared_ptr<const RegionAtSizes>>
+                   std::shared_ptr<const RegionsAtSizes>>
       made_;
 };
 

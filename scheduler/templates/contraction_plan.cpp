@@ -262,6 +262,8 @@ void order_axes(const Region& region, const OpAxes& axes, ContractionPlan& plan)
 
 // How an operand is read: the flat indices, and the extents of its innermost axes.
 struct OperandAccess {
+  static constexpr int64_t kVectorBytes = 16;
+
   OperandAccess(const Region& region, const ContractionPlan& plan, bool is_a)
       : region_(region),
         plan_(plan),
@@ -272,20 +274,23 @@ struct OperandAccess {
         batch_(SymInt::axis("fb", plan.batch.size())),
         f_(SymInt::axis("ff", free_.size())),
         k_(SymInt::axis("fk", plan.k.size())),
-        inliner_(region) {}
+        inliner_(region) {
+    for (const ir::Value* input : region.inputs)
+      widest_ = std::max(widest_, kVectorBytes / size_bytes(input->dtype()));
+  }
 
   // The widest vector along k, or along the operand's own axis, of at most `widest` elements.
   int64_t vector(bool along_k, int64_t widest) {
     const SymInt& extent = along_k ? extent_k_ : extent_f_;
     const SymInt total = along_k ? plan_.k.size() : free_.size();
     for (int64_t width = widest; width > 1; width /= 2) {
-      if (!extent.divisible_by(width)) continue;
+      if (width > widest_ || !extent.divisible_by(width)) continue;
       const SymInt group = SymInt::axis("g", floordiv(total, width)),
                    lane = SymInt::axis("v", width);
       const SymInt along = group * width + lane;
       const Expr load = load_at(inliner_, along_k ? f_ : along, along_k ? along : k_);
       if (!load) return 1;
-      if (width * size_bytes(load->stored) > 16) continue;
+      if (width * size_bytes(load->stored) > kVectorBytes) continue;
       if (vector_along(load->index, lane, width, size_bytes(load->stored)) == width) return width;
     }
     return 1;
@@ -314,6 +319,7 @@ struct OperandAccess {
   SymInt extent_k_, extent_f_;
   SymInt batch_, f_, k_;
   Inliner inliner_;
+  int64_t widest_ = 1;  // of any of the region's buffers
 };
 
 // Vector reads run along k where memory does, else along the operand's own axis.

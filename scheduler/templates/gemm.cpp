@@ -150,17 +150,25 @@ OrRefusal<Gemm> plan_exact_gemm(const Region& region) {
   return Gemm{*std::move(plan), a, b, DType::f32, false, true};
 }
 
-GemmShape::GemmShape(const Gemm& gemm, const Config& config)
+GemmFacts::GemmFacts(const Gemm& gemm)
+    : all_batches(gemm.plan.batch.size()),
+      batches(all_batches.usual()),
+      k(gemm.plan.k.size().usual()),
+      computed(!kernels::is_copied(gemm.a.load) || !kernels::is_copied(gemm.b.load)),
+      plain_{gemm.sides(false), gemm.product(false)},
+      swapped_{gemm.sides(true), gemm.product(true)} {}
+
+GemmShape::GemmShape(const GemmFacts& facts, const Config& config)
     : block_m(config["block_m"]),
       block_n(config["block_n"]),
       band(config["band"]),
       swapped(config["swapped"] != 0),
-      side(gemm.sides(swapped)),
-      computed(!kernels::is_copied(side.a.load) || !kernels::is_copied(side.b.load)),
-      batches(gemm.plan.batch.size().usual()),
-      k(gemm.plan.k.size().usual()),
-      product(gemm.product(swapped)),
-      all_batches(gemm.plan.batch.size()) {}
+      side(facts.way(swapped).side),
+      computed(facts.computed),
+      batches(facts.batches),
+      k(facts.k),
+      product(facts.way(swapped).product),
+      all_batches(facts.all_batches) {}
 
 double launch_seconds(const GemmCycles& cycles, double bytes, const Target& target) {
   constexpr double kLaunch = 2e-6;
@@ -200,27 +208,25 @@ int64_t read_by_neighbours(const TileGrid& grid, int64_t band, const Target& tar
 }
 
 Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& space,
-                         const CostModel& cost, const BandReads& reads) {
+                         const CostModel& cost, const LegalGrid& legal, const Target& target) {
   std::optional<Config> best;
   double best_seconds = 0;
   auto consider = [&](Config config) {
-    // Among bands that read the same, the smallest one: neighbours write whole rows of the result.
-    std::optional<Config> banded;
-    int64_t fewest = 0;
     config.set("band", 1);  // what is not legal in it is in none
-    if (!space.violation(config).empty()) return;
-    for (const int64_t band : {8, 4, 2, 1}) {
+    const std::optional<TileGrid> grid = legal(config);
+    if (!grid) return;
+    const auto reads = [&](int64_t band) { return read_by_neighbours(*grid, band, target); };
+    // Among bands that read the same, the smallest one: neighbours write whole rows of the result.
+    std::vector<std::pair<int64_t, int64_t>> bands;  // with what they read
+    for (const int64_t band : {1, 2, 4, 8}) bands.emplace_back(reads(band), band);
+    std::ranges::sort(bands);
+    for (const auto& [read, band] : bands) {
       config.set("band", band);
-      if (band > 1 && !space.violation(config).empty()) continue;
-      const int64_t read = reads(config);
-      if (banded && read > fewest) continue;
-      banded = config;
-      fewest = read;
+      if (band == 1 || legal(config)) break;
     }
-    if (!banded) return;
-    const double seconds = cost(*banded);
+    const double seconds = cost(config);
     if (best && seconds >= best_seconds) return;
-    best = banded;
+    best = config;
     best_seconds = seconds;
   };
   for (Config config : candidates)

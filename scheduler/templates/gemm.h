@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "backends/device/common/matrix.h"
 #include "scheduler/template.h"
@@ -44,17 +45,47 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
 // The same of f32 that FMA units multiply.
 OrRefusal<Gemm> plan_exact_gemm(const Region& region);
 
-// A config on a product: what the kernels' shapes have in common.
+// What all configs of a product have in common. Searches make thousands of shapes of one product.
+struct GemmFacts {
+  // A way round.
+  struct Way {
+    Gemm::Sides side;
+    kernels::Product product;
+  };
+  explicit GemmFacts(const Gemm& gemm);  // which must outlive this
+  const Way& way(bool swapped) const { return swapped ? swapped_ : plain_; }
+  const SymInt all_batches;
+  const int64_t batches, k;  // the usual ones
+  const bool computed;       // threads load an operand, through registers
+
+ private:
+  const Way plain_, swapped_;
+};
+
+// A product that configs are searched for. Templates derive from it what else their shapes have in
+// common.
+template <class Planned>
+struct GemmCase {
+  using Plan = Planned;
+  explicit GemmCase(Plan of) : plan(std::move(of)), facts(plan) {}
+  GemmCase(const GemmCase&) = delete;
+  GemmCase& operator=(const GemmCase&) = delete;
+
+  const Plan plan;
+  const GemmFacts facts;
+};
+
+// A config on a product: what the kernels' shapes have in common. The facts must outlive it.
 struct GemmShape {
-  GemmShape(const Gemm& gemm, const Config& config);
+  GemmShape(const GemmFacts& facts, const Config& config);
   int64_t block_m, block_n;  // of a workgroup's tile, on the kernel's sides
   int64_t band;              // tiles along m that neighbouring workgroups take in turn
   bool swapped;
-  Gemm::Sides side;    // of the gemm, which must outlive this
+  const Gemm::Sides& side;
   bool computed;       // threads load an operand, through registers
   int64_t batches, k;  // the usual ones
-  kernels::Product product;
-  SymInt all_batches;
+  const kernels::Product& product;
+  const SymInt& all_batches;
 
   // Tiles of so many of the kernel's rows and columns that cover all batches.
   SymInt all_tiles(int64_t rows, int64_t columns) const {
@@ -90,12 +121,13 @@ struct TileGrid {
 // the cache: the less, the better.
 int64_t read_by_neighbours(const TileGrid& grid, int64_t band, const Target& target);
 
-// The candidate that the model thinks fastest, on either side and with the band of tiles whose
-// `reads` are fewest; the space's first config where none is legal. Candidates lack "swapped" and
-// "band".
-using BandReads = std::function<int64_t(const Config&)>;
+// The grid of a config, which its band does not change; nothing where the config is not legal.
+using LegalGrid = std::function<std::optional<TileGrid>(const Config&)>;
+// The candidate that the model thinks fastest, on either side and with the band of tiles that reads
+// least (read_by_neighbours); the space's first config where none is legal. Candidates lack
+// "swapped" and "band".
 Config fastest_candidate(std::span<const Config> candidates, const ConfigSpace& space,
-                         const CostModel& cost, const BandReads& reads);
+                         const CostModel& cost, const LegalGrid& legal, const Target& target);
 
 // Fills in a kernel on a device source whose sides are A and B.
 class GemmWriter {

@@ -40,11 +40,11 @@ GemmCoopmat parameters_of_config(const CoopmatGemm& gemm, const kernels::Product
 
 // A config on a product. What a launch needs is in `kernel`, which the device source gets.
 struct Shape : GemmShape {
-  Shape(const CoopmatGemm& of, const Config& c)
-      : GemmShape(of, c),
-        gemm(of),
-        kernel(parameters_of_config(of, product, c)),
-        unit(of.unit(swapped, kernel.unit_m, kernel.unit_n, kernel.unit_k)),
+  Shape(const GemmCase<CoopmatGemm>& of, const Config& c)
+      : GemmShape(of.facts, c),
+        gemm(of.plan),
+        kernel(parameters_of_config(gemm, product, c)),
+        unit(gemm.unit(swapped, kernel.unit_m, kernel.unit_n, kernel.unit_k)),
         element(coopmat::element_bytes(kernel)),
         tiles_m(coopmat::tiles_m(kernel)),
         tiles_n(coopmat::tiles_n(kernel)),
@@ -73,7 +73,7 @@ int64_t registers_of(const GemmCoopmat& g, bool turns) {
   return coopmat::registers(g) + (turns ? 0 : coopmat::turned_registers(g));
 }
 
-class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
+class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
  public:
   std::string_view name() const override { return "gemm_coopmat"; }
   int version() const override { return 3; }
@@ -85,13 +85,14 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, CoopmatGemm> {
   OrRefusal<CoopmatGemm> plan(const Region& region, const Target& target) const override {
     OrRefusal<CoopmatGemm> gemm = plan_coopmat(region, target);
     if (!gemm) return gemm;
+    const GemmCase<CoopmatGemm> of(*gemm);
+    const std::vector<Constraint> all = constraints(target);
     const bool fits = std::ranges::any_of(candidates(*gemm), [&](Config config) {
       for (const int64_t swapped : {0, 1}) {
         config.set("swapped", swapped);
         config.set("band", 1);
-        const Shape shape(*gemm, config);
-        if (std::ranges::all_of(constraints(target),
-                                [&](const Constraint& c) { return c.holds(shape); }))
+        const Shape shape(of, config);
+        if (std::ranges::all_of(all, [&](const Constraint& c) { return c.holds(shape); }))
           return true;
       }
       return false;

@@ -32,8 +32,8 @@ GemmSm80 parameters_of_config(const kernels::Product& product, const Config& c) 
 // A config on a product. What a launch needs is in `kernel`, which the device source gets; the rest
 // is for the cost model.
 struct Shape : GemmShape {
-  Shape(const Gemm& gemm, const Config& c)
-      : GemmShape(gemm, c),
+  Shape(const GemmCase<Gemm>& of, const Config& c)
+      : GemmShape(of.facts, c),
         kernel(parameters_of_config(product, c)),
         line_bytes(kernel.line_bytes),
         warps_m(kernel.warps_m),

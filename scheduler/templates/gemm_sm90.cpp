@@ -27,62 +27,85 @@ kernels::Residual residual_of(const OperandView& view) {
   return residual;
 }
 
-GemmSm90 parameters_of_config(const ConvGemm& gemm, const kernels::Product& product,
-                              const Config& c) {
-  GemmSm90 g;
-  g.product = product;
-  if (gemm.image) g.image = device_image(*gemm.image);
-  for (kernels::Operand* operand : {&g.product.a, &g.product.b})
-    if (operand->load == Load::im2col)
-      operand->rank = g.image.spatial + 2;
-    else if (sm90::in_pieces(g, *operand))
-      ++operand->rank;  // taps
+// A product, and what no config changes of what the device source gets.
+struct Case : GemmCase<ConvGemm> {
+  explicit Case(ConvGemm of)
+      : GemmCase(std::move(of)),
+        plain(parameters(false)),
+        swapped(parameters(true)),
+        longest_sum(plan.plan.k.size().range().hi) {}
+
+  const GemmSm90 plain, swapped;
+  const int64_t longest_sum;
+
+ private:
+  GemmSm90 parameters(bool is_swapped) const {
+    GemmSm90 g;
+    g.product = facts.way(is_swapped).product;
+    if (plan.image) g.image = device_image(*plan.image);
+    for (kernels::Operand* operand : {&g.product.a, &g.product.b})
+      if (operand->load == Load::im2col)
+        operand->rank = g.image.spatial + 2;
+      else if (sm90::in_pieces(g, *operand))
+        ++operand->rank;  // taps
+    g.promoted = plan.promoted;
+    kernels::Residual* const residuals[] = {&g.residual, &g.residual_2};
+    for (size_t i = 0; i < plan.residuals.size(); ++i)
+      *residuals[i] = residual_of(plan.residuals[i]);
+    return g;
+  }
+};
+
+GemmSm90 parameters_of_config(const Case& of, bool swapped, const Config& c) {
+  GemmSm90 g = swapped ? of.swapped : of.plain;
   g.block_m = c["block_m"];
   g.block_n = c["block_n"];
   g.groups = c["groups"];
   g.split_k = c["split_k"];
-  if (gemm.exact) {
-    const int64_t sum = gemm.plan.k.size().range().hi / g.split_k;
-    if (gemm.plan.fold && sum > folded(sum)) g.fold = folded(sum) / sm90::block_k(g);
+  if (of.plan.exact) {
+    const int64_t sum = of.longest_sum / g.split_k;
+    if (of.plan.plan.fold && sum > folded(sum)) g.fold = folded(sum) / sm90::block_k(g);
   } else {
     g.pingpong = c["pingpong"] != 0;
     g.cluster_m = c["cluster_m"];
     g.cluster_n = c["cluster_n"];
   }
   g.band = c["band"];
-  g.promoted = gemm.promoted;
-  kernels::Residual* const residuals[] = {&g.residual, &g.residual_2};
-  for (size_t i = 0; i < gemm.residuals.size(); ++i) *residuals[i] = residual_of(gemm.residuals[i]);
   return g;
 }
 
 // A config on a product. What a launch needs is in `kernel`, which the device source gets; the rest
 // is for the cost model.
 struct Shape : GemmShape {
-  Shape(const ConvGemm& of, const Config& c)
-      : GemmShape(of, c),
-        gemm(of),
-        image(of.image ? &*of.image : nullptr),
-        residuals(of.residuals),
-        kernel(parameters_of_config(of, product, c)),
+  Shape(const Case& of, const Config& c)
+      : GemmShape(of.facts, c),
+        gemm(of.plan),
+        image(gemm.image ? &*gemm.image : nullptr),
+        residuals(gemm.residuals),
+        kernel(parameters_of_config(of, swapped, c)),
         groups(kernel.groups),
         pingpong(kernel.pingpong),
         cluster_m(kernel.cluster_m),
         cluster_n(kernel.cluster_n),
         split_k(kernel.split_k),
-        bytes(size_bytes(of.dtype) == 1),
-        f8(is_f8(of.dtype)),
-        promoted(of.promoted),
+        bytes(size_bytes(gemm.dtype) == 1),
+        f8(is_f8(gemm.dtype)),
+        promoted(gemm.promoted),
         line(sm90::block_k(kernel)),
         k_tiles(sm90::k_tiles(kernel)),
         tiles_m(sm90::tiles_m(kernel)),
         tiles_n(sm90::tiles_n(kernel)) {}
 
-  // Fills in what the target decides: how many clusters run at once, and how many stages fit.
-  GemmSm90 on(const Target& target) const {
+  // Fills in what the target decides: how many clusters run at once.
+  GemmSm90 clustered_on(const Target& target) const {
     GemmSm90 g = kernel;
     g.clusters = target.concurrent_clusters(cluster());
     if (!kernels::has_open_tiles(g.product)) g.clusters = std::min<int64_t>(g.clusters, tiles());
+    return g;
+  }
+  // The same, and how many stages fit.
+  GemmSm90 on(const Target& target) const {
+    GemmSm90 g = clustered_on(target);
     g.strips = sm90::is_f32(g) ? 0 : sm90::strips_within(g, target.shared_bytes);
     g.stages = sm90::stages_within(g, target.shared_bytes);
     return g;
@@ -276,7 +299,7 @@ TensorMap pieces_map(const Shape& s, const MatrixOperand& operand, const SymInt&
   return map;
 }
 
-class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
+class GemmSm90Template : public GemmTemplate<Shape, Case> {
  public:
   std::string_view name() const override { return "gemm_sm90"; }
   int version() const override { return 1; }
@@ -329,7 +352,7 @@ class GemmSm90Template : public GemmTemplate<Shape, ConvGemm> {
         {"clusters share copied tiles, or split k",
          [](const Shape& s) { return sm90::legal_cluster(s.kernel); }},
         {"all that share k add up columns, if there is more than one round",
-         [target](const Shape& s) { return sm90::all_own_columns(s.on(target)); }},
+         [target](const Shape& s) { return sm90::all_own_columns(s.clustered_on(target)); }},
     };
   }
 

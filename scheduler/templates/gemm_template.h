@@ -3,8 +3,10 @@
 // shape, parameters and constraints, candidates, the cycles of a launch, and its defines.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,13 +19,16 @@
 namespace tcc::sched {
 
 // `Shape` derives from GemmShape and adds
-//   Shape(const Plan&, const Config&)
+//   Shape(const Case&, const Config&)
 //   int64_t tiles_m           rows of what "band" counts
 //   ContractionTile tile()    what the hooks are made for
-// `Plan` is Gemm, or derives from it and adds what loads of the template's own need, as ConvView.
-template <class Shape, class Plan = Gemm>
+// `Case` is GemmCase of a plan, or derives from it. The plan is Gemm, or derives from it and adds
+// what loads of the template's own need, as ConvView.
+template <class Shape, class Case = GemmCase<Gemm>>
 class GemmTemplate : public Template {
  public:
+  using Plan = typename Case::Plan;
+
   // Configs are chosen at the usual sizes.
   bool takes_open_dims() const final { return true; }
 
@@ -67,20 +72,20 @@ class GemmTemplate : public Template {
 
  private:
   // Shared by the constraints and the cost model, which may outlive the candidate.
-  using Product = std::shared_ptr<const Plan>;
+  using Product = std::shared_ptr<const Case>;
 
   class Matched : public ProductCandidate {
    public:
     Matched(const GemmTemplate& by, const Region& region, const Target& target, Plan gemm)
         : ProductCandidate(by, region, target),
           outline_(by),
-          gemm_(std::make_shared<const Plan>(std::move(gemm))) {}
+          gemm_(std::make_shared<const Case>(std::move(gemm))) {}
 
     KernelSequence lower(const Config& config) const override {
       const Shape shape(*gemm_, config);
       Kernel kernel = start_kernel(this->region());
       kernel.source = outline_.source();
-      GemmWriter writer(kernel, this->region(), this->target(), *gemm_, shape.swapped,
+      GemmWriter writer(kernel, this->region(), this->target(), gemm_->plan, shape.swapped,
                         shape.tile());
       outline_.write(kernel, writer, shape, config, this->target());
       return kernel;
@@ -91,36 +96,56 @@ class GemmTemplate : public Template {
       return outline_.most_workgroups(product);
     }
 
+    // What makes a shape illegal.
+    class Constraints {
+     public:
+      Constraints(const GemmTemplate& outline, const Target& target)
+          : all_(outline.constraints(target)) {
+        all_.push_back({"no more rows in a band than there are", [](const Shape& shape) {
+                          return shape.band == 1 || shape.band < 2 * shape.tiles_m;
+                        }});
+      }
+      // Null: none.
+      const Constraint* against(const Shape& shape) const {
+        const auto found =
+            std::ranges::find_if(all_, [&](const Constraint& one) { return !one.holds(shape); });
+        return found == all_.end() ? nullptr : &*found;
+      }
+
+     private:
+      std::vector<Constraint> all_;
+    };
+
     ConfigSpace make_space() const override {
       ConfigSpace space;
-      space.parameters = outline_.parameters(*gemm_);
+      space.parameters = outline_.parameters(gemm_->plan);
       space.parameters.push_back(
           {"swapped", {0, 1}, "whether the tile's rows are the result's columns"});
-      std::vector<Constraint> all = outline_.constraints(this->target());
-      all.push_back({"no more rows in a band than there are", [](const Shape& shape) {
-                       return shape.band == 1 || shape.band < 2 * shape.tiles_m;
-                     }});
       space.constraints.push_back(ConfigSpace::Constraint(
-          [gemm = gemm_, all = std::move(all)](const Config& config) -> std::string {
-            const Shape shape(*gemm, config);
-            for (const Constraint& one : all)
-              if (!one.holds(shape)) return one.reason;
-            return "";
+          [gemm = gemm_, constraints = Constraints(outline_, this->target())](
+              const Config& config) -> std::string {
+            const Constraint* against = constraints.against(Shape(*gemm, config));
+            return against ? against->reason : "";
           }));
       return space;
     }
 
     Config make_default_config() const override {
-      return fastest_candidate(outline_.candidates(*gemm_), this->own_space(), this->cost_model(),
-                               [&](const Config& config) {
-                                 return read_by_neighbours(outline_.grid(Shape(*gemm_, config)),
-                                                           config["band"], this->target());
-                               });
+      const ConfigSpace& space = this->own_space();
+      const Constraints constraints(outline_, this->target());
+      const LegalGrid legal = [&](const Config& config) -> std::optional<TileGrid> {
+        if (!space.lists(config)) return std::nullopt;
+        const Shape shape(*gemm_, config);
+        if (constraints.against(shape)) return std::nullopt;
+        return outline_.grid(shape);
+      };
+      return fastest_candidate(outline_.candidates(gemm_->plan), space, this->cost_model(), legal,
+                               this->target());
     }
 
     CostModel make_cost_model() const override {
       return [&outline = outline_, gemm = gemm_, target = this->target(),
-              stored = epilogue_cost(this->region(), *gemm_, this->target()),
+              stored = epilogue_cost(this->region(), gemm_->plan, this->target()),
               bytes = region_bytes(this->region())](const Config& config) {
         return launch_seconds(outline.cycles(Shape(*gemm, config), target, stored), bytes, target);
       };

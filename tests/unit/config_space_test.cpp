@@ -34,6 +34,32 @@ std::vector<Config> draw(const ConfigSpace& space, uint64_t seed, size_t count) 
   return drawn;
 }
 
+TEST(Config, IsSortedByName) {
+  Config config = {{"c", 1}, {"a", 2}};
+  config.set("b", 3);
+  config.set("c", 4);
+  EXPECT_EQ(config.to_string(), "a=2 b=3 c=4");
+  EXPECT_EQ(config, (Config{{"a", 2}, {"b", 3}, {"c", 4}}));
+  EXPECT_LT(config, (Config{{"a", 2}, {"b", 4}}));
+  EXPECT_EQ(config["c"], 4);
+  EXPECT_EQ(config.find("d"), nullptr);
+  EXPECT_FALSE(config.has(""));
+}
+
+// Constraints are asked about configs of the space alone.
+TEST(ConfigSpace, ListsConfigsOfItsParameters) {
+  const ConfigSpace space = space_of(2, 8, [](const Config& c) { return c["p0"] != c["p1"]; });
+  EXPECT_TRUE(space.lists({{"p0", 1}, {"p1", 8}}));
+  EXPECT_TRUE(space.lists({{"p0", 1}, {"p1", 1}}));
+  EXPECT_EQ(space.violation({{"p0", 1}, {"p1", 1}}), "legal");
+  for (const Config& other :
+       {Config{{"p0", 1}}, Config{{"p0", 1}, {"p1", 9}}, Config{{"p0", 1}, {"p2", 1}},
+        Config{{"p0", 1}, {"p1", 2}, {"p2", 1}}}) {
+    EXPECT_FALSE(space.lists(other)) << other.to_string();
+    EXPECT_NE(space.violation(other), "") << other.to_string();
+  }
+}
+
 TEST(ConfigSpace, DrawsEachLegalConfigAsOften) {
   const ConfigSpace space =
       space_of(2, 8, [](const Config& c) { return c["p0"] <= c["p1"]; });  // 36

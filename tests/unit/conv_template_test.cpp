@@ -21,10 +21,10 @@ struct ImageProduct : Gemm {
 };
 
 struct Shape : GemmShape {
-  Shape(const ImageProduct& of, const Config& config)
-      : GemmShape(of, config),
-        image_product(of),
-        image_first(of.image_is_a != swapped),
+  Shape(const GemmCase<ImageProduct>& of, const Config& config)
+      : GemmShape(of.facts, config),
+        image_product(of.plan),
+        image_first(image_product.image_is_a != swapped),
         tiles_m(ceil_div(side.m, block_m)),
         tiles_n(ceil_div(side.n, block_n)) {}
   ContractionTile tile() const { return {block_m, block_n, kLoadChannels, product.segment}; }
@@ -35,7 +35,7 @@ struct Shape : GemmShape {
   int64_t tiles_m, tiles_n;
 };
 
-class ConvTemplate : public GemmTemplate<Shape, ImageProduct> {
+class ConvTemplate : public GemmTemplate<Shape, GemmCase<ImageProduct>> {
  public:
   std::string_view name() const override { return "test_conv"; }
   int version() const override { return 1; }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/bind_nodes.h"
 #include "ir/builder.h"
 #include "ir/op.h"
 #include "ir/suggest.h"
@@ -35,6 +36,55 @@ struct Mlp {
     graph.output_names = {"y"};
   }
 };
+
+// A part reads results of other nodes as inputs, and knows nothing of values beyond.
+TEST(Graph, CopiesOfNodesReadTheRest) {
+  Mlp mlp;
+  const Node* relu = mlp.result->producer;
+  const Graph::Part part = Graph::copy_of({{relu}});
+  ASSERT_EQ(part.graph.nodes().size(), 1u);
+  ASSERT_EQ(part.graph.values().size(), 2u);
+  const Value *read = part.values.at(mlp.hidden), *made = part.values.at(mlp.result);
+  EXPECT_EQ(part.graph.inputs, std::vector<Value*>{const_cast<Value*>(read)});
+  EXPECT_EQ(read->kind, Value::Kind::input);
+  EXPECT_EQ(read->producer, nullptr);
+  EXPECT_EQ(read->type, mlp.hidden->type);
+  EXPECT_EQ(made->producer, part.nodes.at(relu));
+  EXPECT_EQ(mlp.hidden->kind, Value::Kind::result);
+  EXPECT_FALSE(part.values.contains(mlp.weight));
+}
+
+TEST(Graph, NodesAreBoundToSizes) {
+  Mlp mlp;
+  const std::vector<const Node*> nodes = {mlp.hidden->producer, mlp.result->producer};
+  const Graph::Part fixed = bind_nodes(nodes, {}, {{"B", 3}}, {});
+  EXPECT_EQ(fixed.values.at(mlp.result)->type, (Type{DType::f32, {3, 3}}));
+  EXPECT_EQ(fixed.values.at(mlp.weight)->data, mlp.weight->data);
+  const SymInt rows = bounded_symbol("B", {2, 9}, 4);
+  const Graph::Part open = bind_nodes(nodes, {}, {{"B", 4}}, {{"B", rows}});
+  EXPECT_EQ(open.values.at(mlp.result)->shape()[0].range().hi, 9);
+  EXPECT_EQ(open.values.at(mlp.result)->shape()[0].usual(), 4);
+  EXPECT_THROW(bind_nodes(nodes, {}, {{"B", int64_t{1} << 62}}, {}), Error);
+}
+
+// A state that grows has room for the most rows of the sizes.
+TEST(Graph, GrowingStatesAreAsLargeAsTheyEverNeed) {
+  Graph graph;
+  graph.dims = {{"S", 4}};
+  const SymInt size = SymInt::symbol("S");
+  Value* state = graph.add_state("cache", {DType::f32, {size, 2}});
+  Value* rows = graph.add_input("rows", {DType::f32, {1, 2}});
+  const Node* append =
+      graph.add_node(*find_op("append"), {state, rows},
+                     {{"dim", int64_t{0}}, {"length", std::vector<SymInt>{size - 1}}});
+  const GrowingDims growing = growing_dims(graph);
+  EXPECT_EQ(growing, (GrowingDims{{state, 0}}));
+  const Graph::Part part =
+      bind_nodes({{append}}, growing, {{"S", 4}}, {{"S", bounded_symbol("S", {2, 9}, 4)}});
+  EXPECT_TRUE(part.values.at(state)->shape()[0].is(9));
+  EXPECT_EQ(part.values.at(state)->kind, Value::Kind::state);
+  EXPECT_EQ(part.graph.states.size(), 1u);
+}
 
 TEST(Graph, InfersTypesAndNamesResults) {
   Mlp mlp;

@@ -147,6 +147,35 @@ TEST(SizedChoices, ElementsOfMultiplesHaveTheirOwnKernels) {
   EXPECT_EQ(&kernel_at(open, 1000), &kernel_at(open, 1008));
 }
 
+// Sizes at which another region's values are larger than any memory are none of the program's.
+TEST(SizedChoices, RegionsHaveSizesTogether) {
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: outer\ndims: {M: 4000}\ninputs: {x: {dtype: f32, shape: [M, 1, 1]}, "
+      "y: {dtype: f32, shape: [M, 1]}, z: {dtype: f32, shape: [M]}}\nnodes:\n"
+      "  - {out: s, op: cumsum, in: [z], dim: 0}\n  - {out: a, op: add, in: [x, y]}\n"
+      "  - {out: b, op: mul, in: [a, s]}\noutputs: [b]\n",
+      "outer.yaml", ".");
+  const Target target = target_by_name("cuda:sm_90a");
+  backends::CompileOptions options;
+  options.dims["M"] = 4000;
+  options.open_dims["M"] = {1, ir::kMostSize, 1};
+  const backends::Scheduled scheduled = backends::schedule(graph, target, options);
+  ASSERT_GT(scheduled.regions.size(), 1u);
+  std::vector<const Region*> all;
+  for (const ScheduledRegion& one : scheduled.regions) all.push_back(&one.region());
+  const ScheduledRegion& lines = scheduled.regions.front();
+  ASSERT_EQ(lines.region().name(), "cumsum");
+  const auto most = [&](std::span<const Region* const> regions) {
+    const SizedChoices choices(*scheduled.graph, regions, target, analytic_configs());
+    int64_t size = 0;
+    for (const SizedKernel& kernel : choices.measured(lines.shared()))
+      size = std::max(size, kernel.numbers.values.at("M"));
+    return size;
+  };
+  EXPECT_GT(most({{&lines.region()}}), 100000);
+  EXPECT_LT(most(all), 30000);
+}
+
 TEST(SizedChoices, MultiplesOfACell) {
   EXPECT_EQ(multiples_in({3, 30, 10}, 8), (SizeCell{8, 24, 8, 8}));
   EXPECT_EQ(multiples_in({9, 15, 12}, 8), std::nullopt);

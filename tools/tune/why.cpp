@@ -83,7 +83,9 @@ struct SizedKernels {
 std::vector<SizedKernels> sized_kernels(const backends::Scheduled& graph,
                                         const autotune::RecordStore& store,
                                         const sched::Target& target) {
-  const sched::SizedChoices choices(*graph.graph, target, store);
+  std::vector<const sched::Region*> all;
+  for (const sched::ScheduledRegion& scheduled : graph.regions) all.push_back(&scheduled.region());
+  const sched::SizedChoices choices(*graph.graph, all, target, store);
   std::map<std::string, size_t> known;
   std::vector<sched::CandidatePtr> candidates;
   std::vector<int> times;
