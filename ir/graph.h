@@ -167,12 +167,12 @@ class Graph {
   // (SymInt::usual). Throws Error(bad_input) for an unknown symbol, a negative dim, an overflow,
   // and data whose shape has an open dim.
   Graph clone() const;
+  Graph bind(const std::map<std::string, int64_t, std::less<>>& bindings,
+             const std::set<std::string, std::less<>>& open = {}) const;
   // A copy of some of a graph's nodes, in its order, and of the values that they read and write:
   // results of other nodes are inputs, and nothing is an output.
   struct Part;
   static Part copy_of(std::span<const Node* const> nodes);
-  Graph bind(const std::map<std::string, int64_t, std::less<>>& bindings,
-             const std::set<std::string, std::less<>>& open = {}) const;
 
  private:
   Value* new_value(Value::Kind kind, std::string name, Type type);

@@ -45,9 +45,9 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
 // The same of f32 that FMA units multiply.
 OrRefusal<Gemm> plan_exact_gemm(const Region& region);
 
-// What all configs of a product have in common. Searches make thousands of shapes of one product.
+// The properties of a product that no config changes. Searches make thousands of shapes of one.
 struct GemmFacts {
-  // A way round.
+  // The product with its rows as the kernel's rows, or as its columns.
   struct Way {
     Gemm::Sides side;
     kernels::Product product;

@@ -96,7 +96,7 @@ class GemmTemplate : public Template {
       return outline_.most_workgroups(product);
     }
 
-    // What makes a shape illegal.
+    // The reasons against shapes.
     class Constraints {
      public:
       Constraints(const GemmTemplate& outline, const Target& target)

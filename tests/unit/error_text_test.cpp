@@ -38,7 +38,7 @@ TEST(ErrorText, TextsAreAsTheyAre) {
   EXPECT_EQ(str(), "");
 }
 
-// What a stream alone can print, and what changes how it prints the rest.
+// Some parts a stream alone can print; others change how it prints the rest.
 TEST(ErrorText, OtherPartsGoThroughAStream) {
   EXPECT_EQ(str("0x", std::hex, 255), "0xff");
   EXPECT_EQ(str(std::filesystem::path("a b"), 1), "\"a b\"1");

@@ -20,7 +20,7 @@ double seconds(const Config& config) {
   return static_cast<double>(config["block"] + config["swapped"]);
 }
 
-// What is chosen for tiles of 64 rows and 256 columns, where bands up to `most` are legal.
+// The choice for tiles of 64 rows and 256 columns, where bands up to `most` are legal.
 struct Chosen {
   Config config;
   int asked = 0;
