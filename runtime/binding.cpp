@@ -1,6 +1,7 @@
 #include "runtime/binding.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/device_checks.h"
 #include "support/error.h"
@@ -121,25 +122,43 @@ void Binding::add_slot(uint64_t& address, const exec::Address& at) {
   slots_.push_back({&address, place_of(at)});
 }
 
+template <class Step>
+Step& Binding::next() {
+  if (used_ == steps_.size()) steps_.emplace_back();
+  BoundStep& step = steps_[used_++];
+  if (auto* same = std::get_if<Step>(&step)) return *same;
+  return step.emplace<Step>();
+}
+
+void Binding::reuse(Binding& gone) {
+  steps_ = std::exchange(gone.steps_, {});
+  slots_ = std::exchange(gone.slots_, {});
+  made_ = gone.made_ = false;
+}
+
 // All but the addresses, which get slots. `steps_` has the room. A launch without workgroups is no
 // step.
 void Binding::add_launches(const exec::KernelLaunch& launch) {
   const exec::Sizes& sizes = memory_.sizes;
-  BoundLaunch bound;
-  bound.grid = sizes.of(launch.grid);
-  if (is_empty(bound.grid)) return;
+  const std::array<uint32_t, 3> grid = sizes.of(launch.grid);
+  const int64_t times = sizes.of(launch.times);
+  if (is_empty(grid) || times < 1) return;
+  auto& bound = next<BoundLaunch>();
+  bound.grid = grid;
   bound.kernel = &program_.kernel(launch.kernel);
+  bound.maps.clear();
   bound.maps.reserve(launch.maps.size());
   for (const exec::TensorMap& map : launch.maps) bound.maps.push_back(sizes.of(map));
+  bound.arguments.clear();
   bound.arguments.reserve(launch.arguments.size());
   for (const exec::Argument& argument : launch.arguments) {
     const auto* scalar = std::get_if<exec::Scalar>(&argument);
     bound.arguments.push_back(scalar ? static_cast<uint64_t>(sizes.of(scalar->value)) : 0);
   }
-  const int64_t times = sizes.of(launch.times);
   for (int64_t n = 0; n < times; ++n) {
-    if (!launch.times.is(1)) bound.arguments.back() = static_cast<uint64_t>(n);
-    auto& to = steps_.emplace_back().emplace<BoundLaunch>(n + 1 < times ? bound : std::move(bound));
+    auto& to = n == 0 ? bound : next<BoundLaunch>();
+    if (n > 0) to = bound;
+    if (!launch.times.is(1)) to.arguments.back() = static_cast<uint64_t>(n);
     for (size_t i = 0; i < to.arguments.size(); ++i)
       if (const auto* address = std::get_if<exec::Address>(&launch.arguments[i]))
         add_slot(to.arguments[i], *address);
@@ -149,14 +168,13 @@ void Binding::add_launches(const exec::KernelLaunch& launch) {
 void Binding::add(const exec::Step& step) {
   const exec::Sizes& sizes = memory_.sizes;
   if (const auto* launch = std::get_if<exec::KernelLaunch>(&step)) return add_launches(*launch);
-  BoundStep& bound = steps_.emplace_back();
   if (const auto* copy = std::get_if<exec::Copy>(&step)) {
-    auto& to = bound.emplace<BoundCopy>();
+    auto& to = next<BoundCopy>();
     to.bytes = sizes.of(copy->bytes);
     add_slot(to.to, copy->to);
     add_slot(to.from, copy->from);
   } else if (const auto* fill = std::get_if<exec::Fill>(&step)) {
-    auto& to = bound.emplace<BoundFill>();
+    auto& to = next<BoundFill>();
     to.bytes = sizes.of(fill->bytes);
     to.value = fill->value;
     add_slot(to.to, fill->to);
@@ -168,18 +186,18 @@ void Binding::add_call(HostCallSite& site, StepRange& range) {
   if (site.is_on_device()) {
     for (auto* values : {&site.reads(), &site.writes()})
       for (HostCallSite::Value& value : *values) add_slot(value.address, {value.buffer});
-    range.middle = steps_.size();
+    range.middle = used_;
     return;
   }
   for (const HostCallSite::Value& value : site.reads()) {
-    auto& copy = steps_.emplace_back().emplace<BoundCopy>(
-        BoundCopy{value.memory->address(), 0, value.bytes});
+    auto& copy = next<BoundCopy>();
+    copy = {value.memory->address(), 0, value.bytes};
     add_slot(copy.from, {value.buffer});
   }
-  range.middle = steps_.size();
+  range.middle = used_;
   for (const HostCallSite::Value& value : site.writes()) {
-    auto& copy = steps_.emplace_back().emplace<BoundCopy>(
-        BoundCopy{0, value.memory->address(), value.bytes});
+    auto& copy = next<BoundCopy>();
+    copy = {0, value.memory->address(), value.bytes};
     add_slot(copy.to, {value.buffer});
   }
 }
@@ -197,7 +215,7 @@ void Binding::each_part(
 
 void Binding::make_steps() {
   const std::vector<exec::Step>& steps = program_.executable().steps;
-  steps_.clear();
+  used_ = 0;
   slots_.clear();
   ranges_.clear();
   // Slots point into the bound steps, which must not move.
@@ -211,21 +229,22 @@ void Binding::make_steps() {
   steps_.reserve(most);
   const auto add_copies = [&](const std::vector<Value>& values) {
     for (const Value& value : values)
-      if (value.staged) steps_.push_back(BoundCopy{0, 0, value.bytes});
+      if (value.staged) next<BoundCopy>() = {0, 0, value.bytes};
   };
   add_copies(inputs_);
   auto call = calls_.begin();
   for (const exec::Step& step : steps) {
     StepRange& range = ranges_.emplace_back();
-    range.begin = steps_.size();
+    range.begin = used_;
     if (std::holds_alternative<exec::HostCall>(step))
       add_call(*call++, range);
     else if (exec::runs(step, choices_))
       add(step);
-    range.end = steps_.size();
+    range.end = used_;
     if (!range.call) range.middle = range.end;
   }
   add_copies(outputs_);
+  steps_.resize(used_);
   made_ = true;
 }
 

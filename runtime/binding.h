@@ -31,6 +31,10 @@ class Binding {
   std::span<const BoundStep> bind(std::span<const DeviceAddress> inputs,
                                   std::span<const DeviceAddress> outputs);
 
+  // Takes the memory of the steps of one that is not used any more: the steps of another size take
+  // as much. Steps that either has bound are no longer valid.
+  void reuse(Binding& gone);
+
   // bind() makes these bound steps of a step of the executable: [begin, end), none of one that does
   // not run at these sizes, one for each of launches in a row. A call of the host comes after
   // [begin, middle), which copies the buffers that it reads, if it gets copies.
@@ -72,6 +76,9 @@ class Binding {
   // Returns whether another set of values is staged than before.
   static bool place(std::vector<Value>& values, std::span<const DeviceAddress> addresses);
   void make_steps();
+  // The next step to be set, whose vectors keep their memory where there was such a step before.
+  template <class Step>
+  Step& next();
   void add(const exec::Step& step);
   void add_launches(const exec::KernelLaunch& launch);
   void add_call(HostCallSite& site, StepRange& range);
@@ -86,6 +93,7 @@ class Binding {
   const std::vector<int> choices_;   // of the executable's tables
   std::vector<HostCallSite> calls_;  // in the order of the steps
   std::vector<BoundStep> steps_;
+  size_t used_ = 0;                // of steps_, while they are made
   std::vector<StepRange> ranges_;  // by step of the executable
   std::vector<Slot> slots_;        // within steps_ and calls_
   bool made_ = false;

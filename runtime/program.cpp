@@ -251,6 +251,7 @@ void Context::use(std::span<const int64_t> dims) {
         if (!(*oldest)->recorded.empty() || (*oldest)->callers->has_memory() ||
             ((*oldest)->own && (*oldest)->own->has_memory()))
           stream_->synchronize();
+        made->callers->reuse(*(*oldest)->callers);
         plans_.erase(oldest);
       }
       plan_ = plans_.emplace_back(std::move(made)).get();

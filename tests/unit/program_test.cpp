@@ -83,6 +83,54 @@ int64_t own_bytes(const Executable& executable) {
 
 // Whatever passed the checks of reading can be loaded and run: copies and fills are done, and
 // sanitizers see them. Nothing but an Error of the input or the device ends it.
+// A context takes the memory of the steps of sizes that it forgets.
+TEST(Programs, StepsAreThoseOfTheSizeHoweverManyCameBefore) {
+  const exec::SymInt n = exec::SymInt::symbol("n");
+  Executable executable = exec::sample(n);
+  executable.states.clear();
+  executable.buffers[5].kind = exec::BufferInfo::Kind::workspace;
+  executable.buffers[5].offset = 0;
+  executable.steps.pop_back();
+  // Large sizes have one launch more, ahead of the others and with other arguments.
+  auto more = std::get<exec::KernelLaunch>(executable.steps[0]);
+  more.grid[0] = ir::floordiv(n, 64);
+  more.arguments = {exec::Address{4}, exec::Address{0}, exec::Scalar{DType::i32, n + 1}};
+  more.maps[0].argument = 1;
+  executable.steps.insert(executable.steps.begin(), more);
+  exec::check(executable);
+  const auto device = open_device("null");
+  const auto program = std::make_shared<const Program>(device, executable);
+  constexpr int64_t kMost = 4 * 40;
+  const auto in = device->allocate(kMost * 4), out = device->allocate(kMost * 4);
+  const DeviceAddress inputs[] = {in->address()}, outputs[] = {out->address()};
+  Context context(program, nullptr, {{"n", 4}});
+  ASSERT_GT(kMost / 4, static_cast<int64_t>(2 * Context::kKeptSizes));
+  for (const int64_t step : {4, 12})
+    for (int64_t size = 4; size <= kMost; size += step) {
+      context.set_dims({{"n", size}});
+      Context fresh(program, nullptr, {{"n", size}});
+      const std::span<const BoundStep> steps = context.steps_on(inputs, outputs),
+                                       wanted = fresh.steps_on(inputs, outputs);
+      ASSERT_EQ(steps.size(), size < 64 ? 3U : 4U);
+      ASSERT_EQ(steps.size(), wanted.size());
+      for (size_t i = 0; i < steps.size(); ++i) {
+        ASSERT_EQ(steps[i].index(), wanted[i].index()) << size;
+        if (const auto* launch = std::get_if<BoundLaunch>(&steps[i])) {
+          const auto& same = std::get<BoundLaunch>(wanted[i]);
+          EXPECT_EQ(launch->grid, same.grid) << size;
+          EXPECT_EQ(launch->maps, same.maps) << size;
+          ASSERT_EQ(launch->arguments.size(), 3U);
+          EXPECT_EQ(launch->arguments[2], same.arguments[2]) << size;
+        } else if (const auto* copy = std::get_if<BoundCopy>(&steps[i])) {
+          EXPECT_EQ(copy->to, outputs[0]);
+          EXPECT_EQ(copy->bytes, size * 4);
+        } else {
+          EXPECT_EQ(std::get<BoundFill>(steps[i]).bytes, 4) << size;
+        }
+      }
+    }
+}
+
 TEST(Programs, OfChangedFilesRunOrAreRefused) {
   const auto device = open_device("null");
   Executable original = exec::sample();
