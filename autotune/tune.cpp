@@ -273,12 +273,8 @@ size_t KernelResult::count(Measurement::Status status) const {
 namespace {
 
 std::vector<TuningTask> tasks_of(const sched::ScheduledRegion& scheduled,
-                                 const backends::Scheduled& graph) {
+                                 const sched::SizedChoices& choices) {
   const sched::Candidate& candidate = scheduled.candidate();
-  std::vector<const sched::Region*> regions;
-  for (const sched::ScheduledRegion& one : graph.regions) regions.push_back(&one.region());
-  const sched::SizedChoices choices(*graph.graph, regions, candidate.target(),
-                                    sched::analytic_configs());
   std::vector<sched::SizedKernel> kernels = choices.measured(scheduled.shared());
   const RecordKey region = key_of(candidate);
   if (kernels.empty()) return {{&candidate, region, 1, nullptr, 1, region}};
@@ -298,13 +294,19 @@ std::vector<TuningTask> tuning_tasks(std::span<const backends::Scheduled> graphs
   std::map<RecordKey, std::vector<size_t>> places;  // of the region's tasks
   std::map<RecordKey, size_t> place_of_key;
   for (const backends::Scheduled& graph : graphs) {
+    if (graph.regions.empty()) continue;
+    std::vector<const sched::Region*> regions;
+    for (const sched::ScheduledRegion& one : graph.regions) regions.push_back(&one.region());
+    const sched::SizedChoices choices(*graph.graph, regions,
+                                      graph.regions.front().candidate().target(),
+                                      sched::analytic_configs());
     for (const sched::ScheduledRegion& scheduled : graph.regions) {
       if (scheduled.candidate().host_call()) continue;  // no kernel
       const RecordKey key = key_of(scheduled.candidate());
       const auto [entry, inserted] = places.try_emplace(key);
       for (const size_t task : entry->second) ++tasks[task].launches;
       if (!inserted) continue;
-      for (TuningTask& task : tasks_of(scheduled, graph)) {
+      for (TuningTask& task : tasks_of(scheduled, choices)) {
         const auto [place, is_new] = place_of_key.try_emplace(task.key, tasks.size());
         entry->second.push_back(place->second);
         if (is_new)

@@ -118,9 +118,15 @@ void bind_node(Node& node, const Binding& bindings) {
   }
 }
 
-}  // namespace
-
-namespace {
+// Gives the graph's values and nodes concrete types. `growing` is of its values.
+void bind_all(Graph& graph, const GrowingDims& growing, const Binding& bindings) {
+  for (const auto& value : graph.values())
+    if (value->kind != Value::Kind::result) {
+      const auto room = growing.find(value.get());
+      bind_value(*value, bindings, room == growing.end() ? -1 : room->second);
+    }
+  for (const auto& node : graph.nodes()) bind_node(*node, bindings);
+}
 
 std::vector<Value*> twins_of(const std::vector<Value*>& values,
                              const std::unordered_map<const Value*, Value*>& twins) {
@@ -200,13 +206,7 @@ namespace {
 
 Graph with_numbers(const Graph& graph, const Binding& binding) {
   Graph result = graph.clone();
-  const GrowingDims rooms = growing_dims(result);
-  for (const auto& value : result.values())
-    if (value->kind != Value::Kind::result) {
-      const auto room = rooms.find(value.get());
-      bind_value(*value, binding, room == rooms.end() ? -1 : room->second);
-    }
-  for (const auto& node : result.nodes()) bind_node(*node, binding);
+  bind_all(result, growing_dims(result), binding);
   result.dims = binding.numbers;
   for (const auto& [dim, size] : binding.open)
     size.visit_atoms([&](const AtomPtr& atom) {
@@ -314,14 +314,12 @@ Graph bind_dims(const Graph& graph, const Numbers& numbers, const SizeRanges& op
 
 Graph::Part bind_nodes(std::span<const Node* const> nodes, const GrowingDims& growing,
                        const Numbers& numbers, const OpenSizes& open) {
-  const Binding binding{numbers, open};
   Graph::Part part = Graph::copy_of(nodes);
-  for (const auto& [value, copy] : part.values)
-    if (copy->kind != Value::Kind::result) {
-      const auto room = growing.find(value);
-      bind_value(*copy, binding, room == growing.end() ? -1 : room->second);
-    }
-  for (const auto& node : part.graph.nodes()) bind_node(*node, binding);
+  GrowingDims of_copies;
+  for (const auto& [value, dim] : growing)
+    if (const auto copy = part.values.find(value); copy != part.values.end())
+      of_copies[copy->second] = dim;
+  bind_all(part.graph, of_copies, {numbers, open});
   return part;
 }
 

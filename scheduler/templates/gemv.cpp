@@ -349,7 +349,7 @@ class StreamedProduct : public ProductCandidate {
       LaunchCost cost;
       cost.threads = static_cast<double>(s.threads());
       cost.workgroups =
-          static_cast<double>(gemv.plan.batch.fixed_size() * ceil_div(gemv.n(), s.block_columns()) *
+          static_cast<double>(gemv.plan.batch.fixed_size() * kernels::gemv::blocks_n(s.kernel) *
                               row_blocks * s.kernel.cluster);
       cost.cluster = static_cast<double>(s.kernel.cluster);
       cost.shared_bytes = static_cast<double>(kernels::gemv::shared_bytes(s.kernel));

@@ -1,16 +1,17 @@
 // Products with few rows: out[m, n] = sum over k of A[m, k] * B[k, n], per batch, of 1 to 8 rows for a workgroup.
 // Bound by reading B, which streams past once in vectors; A stays in caches. f32 products and sums on ordinary cores.
 //
-// A lane computes `columns` neighbouring columns of its workgroup's block_m rows over its share of k. lanes_n lanes of a warp lie along n,
-// the others along k; warps_n and warps_k warps of a workgroup likewise. Shares of k are summed in a fixed order: by
-// shuffles within a warp, through shared memory across warps, by messages across the workgroups of a cluster, which
-// finish segments in turn. columns, lanes_n and segment are powers of two.
+// A lane computes `columns` neighbouring columns of its workgroup's block_m rows over its share of k. lanes_n lanes of
+// a warp lie along n, the others along k; warps_n and warps_k warps of a workgroup likewise. Shares of k are summed in a
+// fixed order: by shuffles within a warp, through shared memory across warps, by messages across the workgroups of a
+// cluster, which finish segments in turn. columns, lanes_n and segment are powers of two.
 //
 // Where no kernel writes B (fixed_b), the first vectors of B are asked for before the launch before has ended.
 // Rows of A that take arithmetic are computed once for a workgroup (staged): it keeps its share of k in shared memory.
 // Elements of A may be made of results of their row, as those of a norm: the workgroup reduces the rows first.
 //
-// The constant `params` is a Gemv (gemv_shape.h). Rows that come at run time are BLOCKS_M workgroups' (a macro). B is bf16, f16 or f32 in memory. Its load says how it is read:
+// The constant `params` is a Gemv (gemv_shape.h). Where rows come at run time, the macro BLOCKS_M is the number of
+// workgroups along them. B is bf16, f16 or f32 in memory. Its load says how it is read:
 //   tiles     vector_b(buffers, batch, at, k): the offset in its buffer, in elements, of a vector (2 to 16 bytes, so
 //             aligned), which divides the contiguous extent
 //   computed  load_b(buffers, batch, at, k, v): computes a vector of elements. Guards itself.
