@@ -117,8 +117,7 @@ void assign_rows(const IsFree& is_free, std::vector<ScheduledRegion>& regions) {
 Layout channels_last(const ir::Shape& shape) {
   std::vector<int> order(shape.size());
   std::iota(order.begin(), order.end(), 0);
-  order.erase(order.begin() + 1);
-  order.push_back(1);
+  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
   return Layout::ordered(shape, order);
 }
 
