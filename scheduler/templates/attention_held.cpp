@@ -68,7 +68,7 @@ HeldLoads::HeldLoads(const Expr& value, const Axes& axes)
     Held held = {e, Form::each, of(e)};
     if (!is_by_lane_ && !depends(e, lane_))
       held.form = Form::shared;
-    else if (is_half(e->stored) && lanes == 2)
+    else if (is_half(e->stored) && lanes == 2 && (held.of == Of::pair || is_vector(*e)))
       held.form = Form::halves;
     else
       held.words = lanes;
@@ -80,6 +80,12 @@ HeldLoads::HeldLoads(const Expr& value, const Axes& axes)
     held.first = words_;
     words_ += held.words;
   }
+}
+
+// Neighbours in memory are one vector.
+bool HeldLoads::is_vector(const ExprNode& load) const {
+  return !is_by_lane_ && load.stored != DType::boolean &&
+         load.index.substitute(lane_, 0) + lane_ == load.index;
 }
 
 int64_t HeldLoads::words_of(Of of) const {
@@ -124,9 +130,8 @@ Block HeldLoads::load(const Variable& held) const {
       block.push_back(set_element(held, of.first, bits_at(0)));
       continue;
     }
-    // Neighbours in memory are one vector.
     std::vector<Expr> bits;
-    if (load.index.substitute(lane_, 0) + lane_ == load.index && load.stored != DType::boolean) {
+    if (is_vector(load)) {
       const bool narrow = is_low_precision(load.stored);
       const Variable x = ir::new_variable("x", narrow ? DType::u16 : load.dtype);
       block.push_back(array(x, lanes));

@@ -36,7 +36,9 @@ class HeldLoads {
   Expr read(const Expr& value, const Variable& held) const;
 
  private:
-  // A load of one word for all lanes, one word for each, or halves of one word.
+  // A load of one word for all lanes, one word for each, or halves of one word. Lanes whose loads
+  // are no vector have words of their own: to join halves is to wait for both of them. But words
+  // that queries do not share are many, and registers are few.
   enum class Form { shared, each, halves };
   // Which places load the same word: this tells a load from those of others.
   enum class Of { distance, key, pair };
@@ -46,6 +48,7 @@ class HeldLoads {
     Of of;
     int64_t words = 1, first = 0;
   };
+  bool is_vector(const ir::ExprNode& load) const;
   int64_t words_of(Of of) const;
   Block load_lane(const Variable& held) const;
   Expr half_of_lane() const;

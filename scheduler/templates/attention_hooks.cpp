@@ -242,8 +242,11 @@ Hook AttentionHooks::of_pair(std::string name, Keys of, Part part) const {
     const SymInt number = (pair + column) * kPair + v;
     Block lane;
     if (part == Part::words) {
-      const SymInt key = clamped_axis(lane, "k", number, keys);
+      const SymInt key = SymInt::axis("k", keys);
+      if (!key.is_const()) lane.push_back(let_index(key, number));
       append(lane, loads_of(value_at(key), {v, key, q, true}).load(held));
+      // Where there is no such key the words are 0.
+      if (of == Keys::any) lane = {branch(ir::index_less(number, keys), std::move(lane), {})};
       for (int64_t word = 0; word < held_words; ++word)
         hook.body.push_back(set_element(held, word, ir::constant_int(DType::u32, 0)));
     } else {

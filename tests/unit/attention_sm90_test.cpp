@@ -218,26 +218,54 @@ TEST(AttentionSm90, LoadsAheadWhatScoresRead) {
   EXPECT_TRUE(has("soft-cap", "p.held_inside = 0;"));
 }
 
-// Keys of open length, whose pairs may lie apart and of which the last may be none, too: elements
-// of 16 bits are one word, and those past the end are the last one's.
-TEST(AttentionSm90, LoadsAheadWhatScoresOfAnyLengthRead) {
+// Kernels of a case whose S is open.
+std::vector<exec::KernelBinary> open_kernels_of_case(const std::string& name, int64_t depth,
+                                                     bool binaries) {
   backends::CompileOptions options;
-  options.binaries = false;
-  options.dims = {{"D", 64}, {"S", 999}};
+  options.binaries = binaries;
+  options.dims = {{"D", depth}, {"S", 999}};
   options.open_dims["S"] = {17, 1024, 1};
-  const exec::Executable executable =
-      backends::compile(load_graph(testing::source_dir() / "bench/cases/attention-bias.yaml"),
-                        sched::target_by_name("cuda:sm_90a"), options);
-  int kernels = 0;
-  for (const exec::KernelBinary& kernel : executable.kernels) {
-    if (kernel.template_name != "attention_sm90") continue;
-    ++kernels;
+  const exec::Executable executable = backends::compile(
+      load_graph(testing::source_dir() / "bench/cases" / str("attention-", name, ".yaml")),
+      sched::target_by_name("cuda:sm_90a"), options);
+  std::vector<exec::KernelBinary> kernels;
+  for (const exec::KernelBinary& kernel : executable.kernels)
+    if (kernel.template_name == "attention_sm90") kernels.push_back(kernel);
+  EXPECT_FALSE(kernels.empty()) << name;
+  return kernels;
+}
+
+// Keys of open length, whose pairs may lie apart and of which the last may be none, too. Where each
+// query has elements of its own, two of 16 bits are one word. None is loaded past the end, and
+// where all keys are there nothing asks for the end.
+TEST(AttentionSm90, LoadsAheadWhatScoresOfAnyLengthRead) {
+  for (const exec::KernelBinary& kernel : open_kernels_of_case("bias", 64, false)) {
     EXPECT_NE(kernel.source.find("p.held_inside = 1;"), std::string::npos);
-    const size_t hold = kernel.source.find("void hold_inside(");
-    ASSERT_NE(hold, std::string::npos);
-    EXPECT_NE(kernel.source.find("i32 k = min(size_S - 1, ", hold), std::string::npos);
+    const size_t any = kernel.source.find("void hold_score("),
+                 inside = kernel.source.find("void hold_inside("),
+                 end = kernel.source.find("void key_range(");
+    ASSERT_LT(any, inside);
+    ASSERT_LT(inside, end);
+    const std::string guard = "if ((column * 2 + pair * 2 + v) < size_S)";
+    EXPECT_LT(kernel.source.find(guard, any), inside);
+    EXPECT_GT(kernel.source.find(guard, inside), end);
   }
-  EXPECT_GT(kernels, 0);
+  // Queries share the elements of keys: each has a word, for which nothing waits but its score.
+  for (const exec::KernelBinary& kernel : open_kernels_of_case("documents", 64, false))
+    EXPECT_NE(kernel.source.find("p.held = 2;"), std::string::npos);
+}
+
+// Where no query has keys of its own, the last tile alone may not be full.
+TEST(AttentionSm90, KnowsThatAllKeysOfOpenLengthAreSeen) {
+  const auto has = [](const std::string& name, const char* text) {
+    const std::vector<exec::KernelBinary> kernels = open_kernels_of_case(name, 64, false);
+    return std::ranges::all_of(
+        kernels, [&](const auto& kernel) { return kernel.source.find(text) != std::string::npos; });
+  };
+  EXPECT_TRUE(has("bias", "p.all_seen = true;"));
+  EXPECT_TRUE(has("causal", "p.all_seen = false;"));
+  EXPECT_NE(kernel_of_case("bias", 64, false).source.find("p.all_seen = false;"),
+            std::string::npos);
 }
 
 // Distances are numbers that are computed, for a tile once: then a column's number is added.
@@ -260,6 +288,8 @@ TEST(AttentionSm90, DefaultsOfScoresDoNotSpill) {
     for (const int64_t depth : {64, 128}) {
       const exec::KernelBinary kernel = kernel_of_case(name, depth, true);
       EXPECT_EQ(test::frame_bytes(kernel.code), 0) << name << " " << depth << " " << kernel.config;
+      for (const exec::KernelBinary& open : open_kernels_of_case(name, depth, true))
+        EXPECT_EQ(test::frame_bytes(open.code), 0) << name << " " << depth << " " << open.config;
     }
 }
 

@@ -23,6 +23,7 @@ struct AttentionSm90 {
   Int held_inside = 0;     // and of score_inside
   Int held_apart = 0;      // those of them that a thread's two rows do not share
   Int held_distances = 0;  // the first of them, which are the same 8 rows and keys further on
+  bool all_seen = false;   // each query sees all keys, whose number comes at run time
   Int weights = 0;         // neighbouring keys of the weight hook: 2 or 4; 0: there is none
   bool by_query = false;   // the hook of key ranges is asked for single queries,
   bool bounded = false;    // which see all keys of theirs: there is no score hook
@@ -57,6 +58,7 @@ struct AttentionSm90 {
     visit("held_inside", held_inside);
     visit("held_apart", held_apart);
     visit("held_distances", held_distances);
+    visit("all_seen", all_seen);
     visit("weights", weights);
     visit("by_query", by_query);
     visit("bounded", bounded);
@@ -113,8 +115,9 @@ constexpr Int registers(const AttentionSm90& a) {
   return a.block_k / 2 + a.block_k / 4 + columns_v(a) / 2 + held_registers(a) +
          (a.weights > 0 || a.by_query || a.small_bits != 0 ? 16 : 0);
 }
-constexpr bool fits_registers(const AttentionSm90& a) {
-  return registers(a) <= (a.groups == 3 ? 128 : 200);
+// `more`: registers that are not of the parameters.
+constexpr bool fits_registers(const AttentionSm90& a, Int more = 0) {
+  return registers(a) + more <= (a.groups == 3 ? 128 : 200);
 }
 
 }  // namespace attention_sm90

@@ -72,6 +72,7 @@ constexpr i32 COLUMNS_V = attention_sm90::columns_v(params);
 constexpr i32 STEPS = (DEPTH + 15) / 16, PARTS = params.parts;
 constexpr bool COMPUTES_QUERIES = params.q_vector > 0;
 constexpr i32 HELD = params.held > params.held_inside ? params.held : params.held_inside;
+constexpr bool ROWS_SHARE_HELD = params.held_apart == 0 && params.held_distances == 0;
 constexpr i32 KEY_MAP = COMPUTES_QUERIES ? 0 : 1;
 constexpr Element ELEMENT = params.element;
 static_assert(WORKGROUP == attention_sm90::threads(params), "the launch is that of the params");
@@ -203,8 +204,6 @@ TCC_ENTRY {
     barrier_init_done();
   }
   __syncthreads();
-  TCC_BEGIN
-
   const Size<params.queries> all_queries(SIZE_QUERIES);
   const Size<params.keys> all_keys(SIZE_KEYS);
   const Size<params.batches> batches(SIZE_BATCHES);
@@ -218,6 +217,10 @@ TCC_ENTRY {
     const i32 block = i32(TCC_BLOCK);
     return round * WORKGROUPS + (params.orders && round % 2 ? WORKGROUPS - 1 - block : block);
   };
+  // Divisions by sizes that come at run time are done before the wait for the launch before.
+  const Place first_place = place_of(tile_of(0));
+  TCC_BEGIN
+
   // With bounds of each query, all lanes of a warp ask.
   const auto range_of = [&](Place place) -> Range {
     i32 keys[4];
@@ -250,7 +253,7 @@ TCC_ENTRY {
       for (i32 round = 0; round * WORKGROUPS < TILES; ++round) {
         const i32 n = tile_of(round);
         if (n >= TILES) continue;
-        const Place place = place_of(n);
+        const Place place = round == 0 ? first_place : place_of(n);
         const Range range = range_of(place);
         if (range.end <= range.first) continue;
         i32 at_q[3] = {0, 0, 0}, at_k[3] = {0, 0, 0}, at_v[3] = {0, 0, 0};
@@ -297,6 +300,7 @@ TCC_ENTRY {
           for (i32 group = 1; group < GROUPS; ++group) load_queries(group);
           queries.advance(1);
         }
+#pragma unroll 1  // one lane, far ahead of the others
         for (i32 tile = range.end - 2; tile >= range.first; --tile) {
           load_keys(tile);
           load_values(tile + 1);
@@ -341,7 +345,7 @@ TCC_ENTRY {
     for (i32 round = 0; round * WORKGROUPS < TILES; ++round) {
       const i32 n = tile_of(round);
       if (n >= TILES) continue;
-      const Place place = place_of(n);
+      const Place place = round == 0 ? first_place : place_of(n);
       const Range range = range_of(place);
       const i32 row = place.query + row_of_tile;
       f32 o[COLUMNS_V / 2], s[BLOCK_K / 2];
@@ -364,26 +368,32 @@ TCC_ENTRY {
             s[i * 4 + r * 2 + 1] = v[1];
           }
       };
-      const auto is_inside = [&](i32 tile) { return tile >= range.inside && tile < range.inside_end; };
+      // Where all keys are seen but their number is open, the first tile of the walk, which may end past the last key, is
+      // scored as any tile is, and those behind it are inside: the scores of either are made in one way alone.
+      const auto is_inside = [&](i32 tile, auto first) {
+        return params.all_seen ? !first : tile >= range.inside && tile < range.inside_end;
+      };
       // Loads what the hooks of a tile's scores read, long before they do.
-      auto hold = [&](auto tile) {
-        const bool inside = is_inside(tile);
+      auto hold = [&](auto tile, auto first) {
+        const bool inside = is_inside(tile, first);
         if constexpr (params.held_inside > 0) {
           if (inside)
             each_pair(tile, [&](auto query, auto row, auto pair, auto column, auto&, auto& held) {
-              hold_inside(TCC_BUFFERS place.batch, query, row, pair, column, held);
+              if (!ROWS_SHARE_HELD || row == 0) hold_inside(TCC_BUFFERS place.batch, query, row, pair, column, held);
             });
         }
         if constexpr (params.held > 0) {
           if (!inside)
             each_pair(tile, [&](auto query, auto row, auto pair, auto column, auto&, auto& held) {
-              hold_score(TCC_BUFFERS place.batch, query, row, pair, column, held);
+              if (!ROWS_SHARE_HELD || row == 0) hold_score(TCC_BUFFERS place.batch, query, row, pair, column, held);
             });
         }
+        // Two rows have the words of a distance at neighbouring eights of keys, and those of keys alone at the same.
 #pragma unroll
-        for (i32 i = 1; i < BLOCK_K / 8; ++i)
+        for (i32 i = 0; i < BLOCK_K / 8; ++i)
 #pragma unroll
-          for (i32 word = 0; word < params.held_distances; ++word) held[i][1][word] = held[i - 1][0][word];
+          for (i32 word = 0; word < (ROWS_SHARE_HELD ? HELD : params.held_distances); ++word)
+            if (ROWS_SHARE_HELD || i > 0) held[i][1][word] = held[ROWS_SHARE_HELD ? i : i - 1][0][word];
       };
       RowBounds bounds[2] = {};
       if constexpr (params.bounded) {
@@ -394,8 +404,8 @@ TCC_ENTRY {
           bounds[r] = {keys[0], keys[1]};
         }
       }
-      auto score_tile = [&](auto tile) {
-        const bool inside = is_inside(tile);
+      auto score_tile = [&](auto tile, auto first) {
+        const bool inside = is_inside(tile, first);
         if (params.plain && inside) return;
         if constexpr (params.bounded) {
           const i32 key = tile * BLOCK_K + lane % 4 * 2;
@@ -463,7 +473,7 @@ TCC_ENTRY {
         compute_queries(place, my_q);
         if constexpr (!COMPUTES_QUERIES) queries.wait_until_full();
         f32 factor[2];
-        hold(range.end - 1);
+        hold(range.end - 1, true);
         keys.wait_until_full();
         begin_turn();
         wgmma_fence();
@@ -474,12 +484,12 @@ TCC_ENTRY {
         settle_all(s);
         release_k(keys.stage);
         keys.advance(1);
-        score_tile(range.end - 1);
+        score_tile(range.end - 1, true);
         weigh(s, rows, factor);
         change_weights(range.end - 1);
         pack(p, s);
         if (kWeighsEarly && range.end - 1 > range.first) {
-          hold(range.end - 2);
+          hold(range.end - 2, false);
           keys.wait_until_full();
         }
 #pragma unroll 1
@@ -498,12 +508,12 @@ TCC_ENTRY {
           settle_all(s);
           release_k(keys.stage);
           keys.advance(1);
-          score_tile(tile);
+          score_tile(tile, false);
           const bool grows = weigh(s, rows, factor);
           change_weights(tile);
           settle_all(s);
           if (kWeighsEarly && tile > range.first) {
-            hold(tile - 1);
+            hold(tile - 1, false);
             keys.wait_until_full();
           }
           wgmma_wait<0>();
