@@ -74,7 +74,7 @@ struct Attention {
 constexpr Rule<AttentionSm90, Attention> kRules[] = {
     {"accumulators fit into registers",
      [](const auto& a, const Attention& of) {
-       // Of tiles whose ends come at run time, some load what masked scores read and some do not.
+       // Where ends come at run time, scores of some tiles are masked and those of others are not.
        const bool both = a.held > 0 && of.plan.seen && !of.plan.all_keys.is_const();
        return sm90::fits_registers(a, both ? 16 : 0);
      }},
