@@ -239,24 +239,22 @@ Hook AttentionHooks::of_pair(std::string name, Keys of, Part part) const {
     return loads;
   };
   if (!keys.divisible_by(kPair)) {
-    const SymInt number = (pair + column) * kPair + v;
-    Block lane;
+    const SymInt number = (pair + column) * kPair + v, key = SymInt::axis("k", keys);
+    Block lane, none;
+    if (!key.is_const()) lane.push_back(let_index(key, number));
+    const Expr value = value_at(key);
+    const HeldLoads loads = loads_of(value, {v, key, q, true});
     if (part == Part::words) {
-      const SymInt key = SymInt::axis("k", keys);
-      if (!key.is_const()) lane.push_back(let_index(key, number));
-      append(lane, loads_of(value_at(key), {v, key, q, true}).load(held));
+      append(lane, loads.load(held));
       // Where there is no such key the words are 0.
-      if (of == Keys::any) lane = {branch(ir::index_less(number, keys), std::move(lane), {})};
       for (int64_t word = 0; word < held_words; ++word)
         hook.body.push_back(set_element(held, word, ir::constant_int(DType::u32, 0)));
     } else {
-      const SymInt key = SymInt::axis("k", keys);
-      if (!key.is_const()) lane.push_back(let_index(key, number));
-      const Expr value = value_at(key);
-      const HeldLoads loads = loads_of(value, {v, key, q, true});
       append(lane, stored(held_words > 0 ? loads.read(value, held) : value, 0));
-      if (of == Keys::any) lane = {branch(ir::index_less(number, keys), std::move(lane), no_key())};
+      none = no_key();
     }
+    if (of == Keys::any)
+      lane = {branch(ir::index_less(number, keys), std::move(lane), std::move(none))};
     hook.body.push_back(loop(v, std::move(lane), true));
     return hook;
   }

@@ -53,7 +53,9 @@ AttentionSm90 parameters_of_plan(const AttentionPlan& plan) {
   a.held_inside = held.inside;
   a.held_apart = held.apart;
   a.held_distances = held.distances;
-  a.all_seen = !plan.seen && !plan.all_keys.is_const();
+  const bool is_open = !plan.all_keys.is_const();
+  a.all_seen = is_open && !plan.seen;
+  a.some_held = is_open && plan.seen && held.score > 0;
   if (const auto small = small_products(plan); small && !plan.is_scaled)
     a.small_bits = std::bit_cast<int32_t>(*small);
   return a;
@@ -73,11 +75,7 @@ struct Attention {
 
 constexpr Rule<AttentionSm90, Attention> kRules[] = {
     {"accumulators fit into registers",
-     [](const auto& a, const Attention& of) {
-       // Where ends come at run time, scores of some tiles are masked and those of others are not.
-       const bool both = a.held > 0 && of.plan.seen && !of.plan.all_keys.is_const();
-       return sm90::fits_registers(a, both ? 16 : 0);
-     }},
+     [](const auto& a, const auto&) { return sm90::fits_registers(a); }},
     {"the tiles fit into shared memory",
      [](const auto& a, const Attention& of) {
        return sm90::shared_bytes(a) <= of.target.shared_bytes;

@@ -191,14 +191,18 @@ TEST(AttentionSm90, DefaultsDoNotSpill) {
 }
 
 // A benchmark's graph at some depth.
-exec::KernelBinary kernel_of_case(const std::string& name, int64_t depth, bool binaries) {
+exec::Executable executable_of_case(const std::string& name,
+                                    const backends::CompileOptions& options) {
   const std::filesystem::path path =
       testing::source_dir() / "bench/cases" / str("attention-", name, ".yaml");
+  return backends::compile(load_graph(path), sched::target_by_name("cuda:sm_90a"), options);
+}
+
+exec::KernelBinary kernel_of_case(const std::string& name, int64_t depth, bool binaries) {
   backends::CompileOptions options;
   options.binaries = binaries;
   options.dims = {{"D", depth}};
-  const exec::Executable executable =
-      backends::compile(load_graph(path), sched::target_by_name("cuda:sm_90a"), options);
+  const exec::Executable executable = executable_of_case(name, options);
   EXPECT_EQ(executable.kernels.size(), 1U) << name;
   EXPECT_EQ(executable.kernels.front().template_name, "attention_sm90") << name;
   return executable.kernels.front();
@@ -225,9 +229,7 @@ std::vector<exec::KernelBinary> open_kernels_of_case(const std::string& name, in
   options.binaries = binaries;
   options.dims = {{"D", depth}, {"S", 999}};
   options.open_dims["S"] = {17, 1024, 1};
-  const exec::Executable executable = backends::compile(
-      load_graph(testing::source_dir() / "bench/cases" / str("attention-", name, ".yaml")),
-      sched::target_by_name("cuda:sm_90a"), options);
+  const exec::Executable executable = executable_of_case(name, options);
   std::vector<exec::KernelBinary> kernels;
   for (const exec::KernelBinary& kernel : executable.kernels)
     if (kernel.template_name == "attention_sm90") kernels.push_back(kernel);

@@ -24,6 +24,7 @@ struct AttentionSm90 {
   Int held_apart = 0;      // those of them that a thread's two rows do not share
   Int held_distances = 0;  // the first of them, which are the same 8 rows and keys further on
   bool all_seen = false;   // each query sees all keys, whose number comes at run time
+  bool some_held = false;  // masked tiles hold words, and which ones are masked comes then, too
   Int weights = 0;         // neighbouring keys of the weight hook: 2 or 4; 0: there is none
   bool by_query = false;   // the hook of key ranges is asked for single queries,
   bool bounded = false;    // which see all keys of theirs: there is no score hook
@@ -59,6 +60,7 @@ struct AttentionSm90 {
     visit("held_apart", held_apart);
     visit("held_distances", held_distances);
     visit("all_seen", all_seen);
+    visit("some_held", some_held);
     visit("weights", weights);
     visit("by_query", by_query);
     visit("bounded", bounded);
@@ -113,11 +115,10 @@ constexpr Int held_registers(const AttentionSm90& a) {
 // what ptxas 13.0 compiles without spills where scores are only scaled.
 constexpr Int registers(const AttentionSm90& a) {
   return a.block_k / 2 + a.block_k / 4 + columns_v(a) / 2 + held_registers(a) +
-         (a.weights > 0 || a.by_query || a.small_bits != 0 ? 16 : 0);
+         (a.weights > 0 || a.by_query || a.small_bits != 0 || a.some_held ? 16 : 0);
 }
-// `more`: registers that are not of the parameters.
-constexpr bool fits_registers(const AttentionSm90& a, Int more = 0) {
-  return registers(a) + more <= (a.groups == 3 ? 128 : 200);
+constexpr bool fits_registers(const AttentionSm90& a) {
+  return registers(a) <= (a.groups == 3 ? 128 : 200);
 }
 
 }  // namespace attention_sm90

@@ -389,11 +389,11 @@ TCC_ENTRY {
             });
         }
         // Two rows have the words of a distance at neighbouring eights of keys, and those of keys alone at the same.
+        constexpr i32 LATER = ROWS_SHARE_HELD ? 0 : 1, WORDS = ROWS_SHARE_HELD ? HELD : params.held_distances;
 #pragma unroll
-        for (i32 i = 0; i < BLOCK_K / 8; ++i)
+        for (i32 i = LATER; i < BLOCK_K / 8; ++i)
 #pragma unroll
-          for (i32 word = 0; word < (ROWS_SHARE_HELD ? HELD : params.held_distances); ++word)
-            if (ROWS_SHARE_HELD || i > 0) held[i][1][word] = held[ROWS_SHARE_HELD ? i : i - 1][0][word];
+          for (i32 word = 0; word < WORDS; ++word) held[i][1][word] = held[i - LATER][0][word];
       };
       RowBounds bounds[2] = {};
       if constexpr (params.bounded) {
