@@ -183,7 +183,7 @@ std::vector<SizeCell> size_cells(ir::Interval range, int64_t usual, size_t count
 }
 
 std::vector<SizeCell> fine_cells(const std::vector<SizeCell>& cells, std::vector<size_t>& part_of) {
-  constexpr int64_t kLeastPart = 64, kMostParts = 8, kStep = 16;
+  constexpr int64_t kLeastPart = 4, kMostParts = 8, kStep = 4;
   const auto parts_of = [](const SizeCell& cell, int64_t most) {
     const bool is_far = cell.most / 4 > cell.usual;
     return is_far ? 1 : std::clamp<int64_t>((cell.most - cell.least + 1) / kLeastPart, 1, most);

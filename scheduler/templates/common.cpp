@@ -46,6 +46,18 @@ Block guarded(std::span<const Expr> conditions, Block body) {
   return {branch(all, std::move(body))};
 }
 
+Block stores_where(const Expr& condition, Block body) {
+  for (Stmt& stmt : body) {
+    stmt.body = stores_where(condition, std::move(stmt.body));
+    stmt.otherwise = stores_where(condition, std::move(stmt.otherwise));
+    if (stmt.kind == Stmt::Kind::store_vector)
+      stmt.value = ir::all_of(std::vector{stmt.value, condition});
+    else if (stmt.kind == Stmt::Kind::store)
+      stmt = branch(condition, {stmt});
+  }
+  return body;
+}
+
 std::vector<SymInt> delinearize_ints(const SymInt& linear, const std::vector<int64_t>& shape) {
   return ir::delinearize(linear, std::vector<SymInt>(shape.begin(), shape.end()));
 }

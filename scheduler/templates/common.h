@@ -19,6 +19,11 @@ void append(Block& block, Block more);
 // The body where all of the conditions hold.
 Block guarded(std::span<const Expr> conditions, Block body);
 
+// Returns `body` whose stores happen where `condition` holds, and all else anywhere. Assemblers move
+// loads into a branch from before it, so that they are waited for there; those of a store's
+// condition stay.
+Block stores_where(const Expr& condition, Block body);
+
 // An index as a number that kernels compute with.
 inline Expr index_number(const SymInt& index) {
   return ir::cast(ir::index_value(index), DType::i32);

@@ -219,14 +219,22 @@ void ReductionRows::over_ranks(ReduceKind kind, const std::vector<Variable>& var
 }
 
 void ReductionRows::write_outputs() {
-  Block* outer = body_;
-  Block guarded;
-  bool guard = !row_groups_.divisible_by(block_rows_);
-  if (guard) body_ = &guarded;
-  write_full();
-  write_rows();
-  body_ = outer;
-  if (guard) body_->push_back(branch(ir::index_less(raw_row_, row_groups_), std::move(guarded)));
+  if (row_groups_.divisible_by(block_rows_)) {
+    write_full();
+    write_rows();
+    return;
+  }
+  const Expr inside = ir::index_less(raw_row_, row_groups_);
+  const auto within = [&](void (ReductionRows::*write)()) {
+    Block* outer = body_;
+    Block block;
+    body_ = &block;
+    (this->*write)();
+    body_ = outer;
+    return block;
+  };
+  append(*body_, stores_where(inside, within(&ReductionRows::write_full)));
+  append(*body_, guarded(std::vector{inside}, within(&ReductionRows::write_rows)));
 }
 
 void ReductionRows::write_rows() {

@@ -186,7 +186,7 @@ TEST(SizedChoices, MultiplesOfACell) {
 TEST(SizedChoices, FineCellsArePartsOfCells) {
   std::vector<size_t> part_of;
   const std::vector<SizeCell> cells = {
-      {1, 1, 1}, {2, 100, 14}, {101, 1536, 400}, {1537, 99999, 3000}};
+      {1, 1, 1}, {2, 8, 4}, {9, 1536, 400}, {1537, 99999, 3000}};
   const std::vector<SizeCell> fine = fine_cells(cells, part_of);
   ASSERT_EQ(fine.size(), part_of.size());
   EXPECT_EQ(std::ranges::count(part_of, 0u), 1);
@@ -198,7 +198,7 @@ TEST(SizedChoices, FineCellsArePartsOfCells) {
     EXPECT_EQ(fine[i].least, next);
     EXPECT_LE(fine[i].least, fine[i].usual);
     EXPECT_LE(fine[i].usual, fine[i].most);
-    if (part_of[i] == 2) { EXPECT_EQ(fine[i].most % 16, 0); }
+    if (part_of[i] == 2) { EXPECT_EQ(fine[i].most % 4, 0); }
     next = fine[i].most + 1;
   }
   EXPECT_EQ(next, 100000);

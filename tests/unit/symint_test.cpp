@@ -295,10 +295,9 @@ TEST(SymInt, ParseErrorsNameTheColumn) {
             "size overflows at column 25 of 'B + 9223372036854775807 * 2'");
   EXPECT_EQ(error("abs(B)"), "unknown function 'abs' at column 1 of 'abs(B)'");
   EXPECT_EQ(error("min(B)"), "expected ',' at column 6 of 'min(B)'");
-  EXPECT_NE(
-      error(std::string(100, '(') + "B" + std::string(100, ')')).find("nested more than 64 deep"),
-      std::string::npos);
-  EXPECT_NE(error(std::string(100, '-') + "B").find("nested more than 64 deep"), std::string::npos);
+  const std::string opening(100, '('), closing(100, ')'), negations(100, '-');
+  for (const std::string& nested : {str(opening, "B", closing), str(negations, "B")})
+    EXPECT_NE(error(nested).find("nested more than 64 deep"), std::string::npos) << nested;
   EXPECT_EQ(error(std::string(5000, '1')), "size expression of 5000 characters; the limit is 4096");
 }
 
