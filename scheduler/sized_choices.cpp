@@ -13,14 +13,14 @@ namespace tcc::sched {
 namespace {
 
 // A further kernel must save that much of a program's time, on average over all sizes, times the
-// square of the number of open dims: what is saved at the sizes of one dim is spread over those of
+// cube of the number of open dims: what is saved at the sizes of one dim is spread over those of
 // the others, and programs of several dims have more kernels to look at as it is. In programs of
 // more than kFewRegions regions, each of which takes little of the time, it is the less the more
 // they are.
-constexpr double kLeastGain = 0.0015;
+constexpr double kLeastGain = 0.001;
 constexpr size_t kFewRegions = 12;
 // In programs of many regions, that many kernels are added for each on average.
-constexpr size_t kMostAdded = 3;
+constexpr size_t kMostAdded = 4;
 constexpr size_t kMostCells = 64;  // of a region
 constexpr size_t kMostCellsOfOne = 24;
 // The most where several axes have several classes.
@@ -602,7 +602,7 @@ void divide_sizes(std::span<SizedRegion> regions) {
     divisions.push_back(&*region.division);
   }
   const size_t most = std::max<size_t>(exec::kMostChoices - 1, kMostAdded * divisions.size());
-  const double least = kLeastGain * static_cast<double>(dims * dims * kFewRegions) /
+  const double least = kLeastGain * static_cast<double>(dims * dims * dims * kFewRegions) /
                        static_cast<double>(std::max(kFewRegions, divisions.size()));
   divide_sizes(divisions, exec::kMostChoices, most, least);
 }
