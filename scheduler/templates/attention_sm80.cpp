@@ -217,6 +217,8 @@ class Sm80Attention : public AttentionCandidate<Attention> {
     kernel.shared_bytes = sm80::shared_bytes(a);
     kernel.flops = plan.flops();
     kernel.flop_rate = target().flops_matrix;
+    a.one_query_tile = tiles.is(1);
+    a.one_key_tile = ir::ceildiv(plan.all_keys, a.block_k).is(1) && !plan.seen;
     leave_sizes_open(a, kernel, plan);
     kernel.parameters = parameters_of(a, "AttentionSm80", "common/attention_sm80_shape.h");
 

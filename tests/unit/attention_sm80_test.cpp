@@ -72,6 +72,33 @@ TEST(AttentionSm80, ReadsRowsOfAnyAlignment) {
   EXPECT_EQ(operand_of(72, 65), "Load::tiles 8 Load::rows 1");
 }
 
+// A narrow range leaves one tile: then nothing is divided by a number of tiles, and no loop is
+// between the copies of keys and what scores read.
+TEST(AttentionSm80, KnowsOfOneTileInANarrowRange) {
+  const auto has = [](int64_t most, std::string_view causal, std::string_view text) {
+    test::AttentionCase c;
+    c.name = "attention";
+    c.dims = "S: 16";
+    for (const char* input : {"q", "k", "v"})
+      c.inputs += str("  ", input, ": {shape: [2, 4, S, 64], dtype: bf16}\n");
+    c.nodes = str("  - {out: [a], op: scaled_dot_product_attention, in: [q, k, v]", causal, "}\n");
+    backends::CompileOptions options;
+    options.binaries = false;
+    options.dims = {{"S", most}};
+    options.open_dims["S"] = {most > 16 ? 900 : 1, most, 1};
+    const exec::Executable executable =
+        backends::compile(test::attention_graph(c), sched::target_by_name("cuda:sm_80"), options);
+    return std::ranges::all_of(executable.kernels, [&](const exec::KernelBinary& kernel) {
+      return kernel.source.find(text) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(has(16, "", "p.one_query_tile = true;"));
+  EXPECT_TRUE(has(16, "", "p.one_key_tile = true;"));
+  EXPECT_TRUE(has(16, ", is_causal: true", "p.one_query_tile = true;"));
+  EXPECT_TRUE(has(16, ", is_causal: true", "p.one_key_tile = false;"));
+  EXPECT_TRUE(has(1000, "", "p.one_key_tile = false;"));
+}
+
 TEST(AttentionSm80, ComputesOperands) {
   test::AttentionCase c = with_op(kLong, "bf16");
   c.nodes =

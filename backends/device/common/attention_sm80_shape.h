@@ -22,6 +22,8 @@ struct AttentionSm80 {
   Int weights = 0;        // neighbouring keys of the weight hook: 2 or 4; 0: there is none
   bool by_query = false;  // the hook of key ranges is asked for single queries,
   bool bounded = false;   // which see all keys of theirs: there is no score hook
+  // At any size all queries of a pack are in one tile, or all keys, each of which a query sees.
+  bool one_query_tile = false, one_key_tile = false;
   Int block_q = 128, block_k = 64;
   Int warps_q = 4, warps_k = 1;
   Int stages = 2;       // tiles of keys, and of values, in shared memory
@@ -50,6 +52,8 @@ struct AttentionSm80 {
     visit("weights", weights);
     visit("by_query", by_query);
     visit("bounded", bounded);
+    visit("one_query_tile", one_query_tile);
+    visit("one_key_tile", one_key_tile);
     visit("block_q", block_q);
     visit("block_k", block_k);
     visit("warps_q", warps_q);

@@ -214,22 +214,23 @@ template <i32 COUNT, class OfPart, class Eight> TCC_FN f32 add_parts(OfPart of_p
 }
 
 TCC_ENTRY {
+  // Sizes decide the place: it is found while the launch before ends.
+  const i32 block = i32(TCC_BLOCK), part = block % SHARERS;
+  const Size<params.queries> all_queries(SIZE_QUERIES);
+  const Size<params.keys> all_keys(SIZE_KEYS);
+  const Size<shape::packs(params)> packs(SIZE_BATCHES / PACK);
+  const Size<shape::query_tiles(params)> query_tiles(params.one_query_tile ? 1 : (all_queries * PACK + BLOCK_Q - 1) / BLOCK_Q);
+  const QueryTilePlace place = query_tile<params.heads, params.orders>(block / SHARERS, packs, query_tiles);
   TCC_BEGIN
   const i32 thread = i32(TCC_THREAD), lane = thread % 32;
   const i32 warp = __shfl_sync(~0u, thread / 32, 0);
   const i32 warp_q = warp % WARPS_Q, warp_k = warp / WARPS_Q;
   Inbox& inbox = *(Inbox*)(shared_memory + shape::inbox_begin(params));
   u64* const sent = (u64*)(&inbox + 1);
-  const i32 block = i32(TCC_BLOCK), part = block % SHARERS;
   if constexpr (CLUSTER > 1) {
     tcc_cuda_expect(sent, u32(shape::sent_bytes(params, part % CLUSTER)));
     tcc_cuda_cluster_arrive();
   }
-  const Size<params.queries> all_queries(SIZE_QUERIES);
-  const Size<params.keys> all_keys(SIZE_KEYS);
-  const Size<shape::packs(params)> packs(SIZE_BATCHES / PACK);
-  const Size<shape::query_tiles(params)> query_tiles((all_queries * PACK + BLOCK_Q - 1) / BLOCK_Q);
-  const QueryTilePlace place = query_tile<params.heads, params.orders>(block / SHARERS, packs, query_tiles);
   const i32 batch0 = place.batch * PACK;  // of the first row
   // Rows of the tile as the hooks know them.
   const auto row_at = [&](i32 row) -> OperandRow {
@@ -258,7 +259,12 @@ TCC_ENTRY {
                keys[2] > range.inside ? keys[2] : range.inside, keys[3] < range.inside_end ? keys[3] : range.inside_end};
     }
   }
-  range = part_of<SHARERS>(tiles_of_keys(BLOCK_K, range.first, range.end, range.inside, range.inside_end), part);
+  range = tiles_of_keys(BLOCK_K, range.first, range.end, range.inside, range.inside_end);
+  if constexpr (params.one_key_tile) {
+    range.first = 0;
+    range.end = 1;
+  }
+  range = part_of<SHARERS>(range, part);
 
   unsigned char* const key_tiles = shared_memory + QueryTile::BYTES;
   unsigned char* const value_tiles = key_tiles + STAGES * KeyTile::BYTES;
