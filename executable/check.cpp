@@ -434,28 +434,45 @@ class RangeChecker {
     require(what, sizes_.of(at.offset), bytes, bytes_[static_cast<size_t>(at.buffer)]);
   }
 
-  void check_step(const KernelLaunch& launch) const {
-    sizes_.of(launch.grid);
+  // Returns, by map, the bytes that it views; -1: none, since sizes make it empty.
+  static std::vector<int64_t> check_numbers_of(const KernelLaunch& launch,
+                                               const LaunchNumbers& numbers) {
+    for (size_t i = 0; i < launch.arguments.size(); ++i)
+      if (const auto* scalar = std::get_if<Scalar>(&launch.arguments[i]))
+        if (scalar->dtype == DType::i32)
+          within("a scalar argument", static_cast<int64_t>(numbers.arguments[i]), INT32_MIN,
+                 INT32_MAX);
+    std::vector<int64_t> viewed;
+    for (size_t i = 0; i < launch.maps.size(); ++i) {
+      const bool has_open = !std::ranges::all_of(launch.maps[i].dims, &SymInt::is_const);
+      const bool is_empty = has_open && numbers.maps[i].is_empty();
+      viewed.push_back(is_empty ? -1 : check_numbers(numbers.maps[i]));
+    }
+    return viewed;
+  }
+
+  void check_step(const KernelLaunch& launch) {
     sizes_.of(launch.loop_iterations);
+    LaunchNumbers own;
+    const LaunchNumbers& numbers = sizes_.of(launch, own);
+    std::vector<int64_t> viewed;
+    if (launch.same_as < 0)
+      viewed = check_numbers_of(launch, numbers);
+    else if (const auto [kept, is_new] = viewed_.try_emplace(launch.same_as); is_new)
+      kept->second = check_numbers_of(launch, numbers);
+    const std::vector<int64_t>& of_maps = launch.same_as < 0 ? viewed : viewed_.at(launch.same_as);
     const KernelBinary& kernel = e_.kernels[static_cast<size_t>(launch.kernel)];
-    for (size_t i = 0; i < launch.arguments.size(); ++i) {
+    for (size_t i = 0; i < launch.arguments.size(); ++i)
       if (const auto* address = std::get_if<Address>(&launch.arguments[i])) {
         require("an argument", *address, 0);
         if (const int64_t offset = place(*address).offset; offset % alignment(kernel, i) != 0)
           fail_input("an argument at byte ", offset, ", no multiple of ", alignment(kernel, i));
       }
-      if (const auto* scalar = std::get_if<Scalar>(&launch.arguments[i])) {
-        const int64_t value = sizes_.of(scalar->value);
-        if (scalar->dtype == DType::i32) within("a scalar argument", value, INT32_MIN, INT32_MAX);
-      }
-    }
-    for (const TensorMap& map : launch.maps) {
-      const MapNumbers numbers = sizes_.of(map);
-      const bool has_open = !std::ranges::all_of(map.dims, &SymInt::is_const);
-      if (has_open && numbers.is_empty()) continue;
-      const int64_t viewed = check_numbers(numbers);
+    for (size_t i = 0; i < launch.maps.size(); ++i) {
+      if (of_maps[i] < 0) continue;
+      const MapNumbers& map = numbers.maps[i];
       const auto& at = std::get<Address>(launch.arguments[static_cast<size_t>(map.argument)]);
-      require("a tensor map", sizes_.of(at.offset) + numbers.offset * size_bytes(map.dtype), viewed,
+      require("a tensor map", sizes_.of(at.offset) + map.offset * size_bytes(map.dtype), of_maps[i],
               bytes_[static_cast<size_t>(at.buffer)]);
     }
   }
@@ -509,6 +526,7 @@ class RangeChecker {
   const Sizes& sizes_;
   std::vector<int64_t> bytes_;  // by buffer
   std::vector<Place> places_;
+  std::map<int, std::vector<int64_t>> viewed_;  // bytes, by map of launches that have the same
 };
 
 }  // namespace

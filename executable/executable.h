@@ -77,6 +77,9 @@ struct KernelLaunch {
   // for, from 0 on.
   SymInt times = 1;
   Amount flops = {}, bytes = {};  // what one must do and move at least: for the roofline
+  // The first step whose launch has the same LaunchNumbers at any sizes, once share_expressions()
+  // has found it; -1: it has not.
+  int same_as = -1;
 };
 
 // The two ranges do not overlap.
@@ -173,8 +176,8 @@ struct Variant {
   Executable executable;
 };
 
-// Makes equal expressions of sizes one object, variants apart: Sizes with `known` values evaluate
-// each once.
+// Makes equal expressions of sizes one object, variants apart, and finds launches with the same
+// numbers: Sizes with `known` values evaluate each once.
 void share_expressions(Executable& executable);
 
 // Calls use(executable), then the same with the executables of its variants.

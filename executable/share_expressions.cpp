@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "executable/executable.h"
@@ -51,6 +53,17 @@ class Sharer {
   std::unordered_set<SymInt, Hash> all_;
 };
 
+// Whether their LaunchNumbers are the same at any sizes.
+bool have_same_numbers(const KernelLaunch& a, const KernelLaunch& b) {
+  const auto same_argument = [](const Argument& x, const Argument& y) {
+    const auto *of_x = std::get_if<Scalar>(&x), *of_y = std::get_if<Scalar>(&y);
+    return (of_x == nullptr) == (of_y == nullptr) &&
+           (!of_x || (of_x->dtype == of_y->dtype && of_x->value == of_y->value));
+  };
+  return a.grid == b.grid && a.times == b.times && a.maps == b.maps &&
+         std::ranges::equal(a.arguments, b.arguments, same_argument);
+}
+
 }  // namespace
 
 void share_expressions(Executable& executable) {
@@ -65,7 +78,19 @@ void share_expressions(Executable& executable) {
     sharer.share(buffer.bytes);
     sharer.share(buffer.offset);
   }
-  for (Step& step : executable.steps) std::visit([&](auto& each) { sharer.share(each); }, step);
+  std::map<int, std::vector<int>> kinds;  // by kernel: the first launches of each kind
+  for (size_t i = 0; i < executable.steps.size(); ++i) {
+    std::visit([&](auto& each) { sharer.share(each); }, executable.steps[i]);
+    auto* launch = std::get_if<KernelLaunch>(&executable.steps[i]);
+    if (!launch) continue;
+    std::vector<int>& first = kinds[launch->kernel];
+    const auto same = std::ranges::find_if(first, [&](int step) {
+      const Step& other = executable.steps[static_cast<size_t>(step)];
+      return have_same_numbers(std::get<KernelLaunch>(other), *launch);
+    });
+    launch->same_as = same == first.end() ? static_cast<int>(i) : *same;
+    if (same == first.end()) first.push_back(launch->same_as);
+  }
   for (StateInfo& state : executable.states) sharer.share(state.added);
   sharer.share(executable.arena_bytes);
 }

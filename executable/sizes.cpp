@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "executable/executable.h"
 #include "support/error.h"
 
 namespace tcc::exec {
@@ -40,6 +41,11 @@ void ExpressionValues::add(const SymInt& expression, int64_t value) {
   if (entry.terms) return;
   entry = {terms, expression.constant(), value};
   kept_.push_back(expression);
+}
+
+std::unique_ptr<const LaunchNumbers>& ExpressionValues::launches_like(size_t number) {
+  if (launches_.size() <= number) launches_.resize(number + 1);
+  return launches_[number];
 }
 
 int64_t Sizes::of(const SymInt& expression) const {
@@ -104,6 +110,32 @@ MapNumbers Sizes::of(const TensorMap& map) const {
   std::ranges::copy(im2col.lower, numbers.lower.begin());
   std::ranges::copy(im2col.upper, numbers.upper.begin());
   return numbers;
+}
+
+const LaunchNumbers& Sizes::of(const KernelLaunch& launch, LaunchNumbers& own) const {
+  const auto put_numbers = [&](LaunchNumbers& numbers) {
+    numbers.grid = of(launch.grid);
+    numbers.times = of(launch.times);
+    numbers.arguments.clear();
+    for (const Argument& argument : launch.arguments) {
+      const auto* scalar = std::get_if<Scalar>(&argument);
+      numbers.arguments.push_back(scalar ? static_cast<uint64_t>(of(scalar->value)) : 0);
+    }
+    numbers.maps.clear();
+    for (const TensorMap& map : launch.maps) numbers.maps.push_back(of(map));
+  };
+  if (!known || launch.same_as < 0) {
+    put_numbers(own);
+    return own;
+  }
+  std::unique_ptr<const LaunchNumbers>& kept =
+      known->launches_like(static_cast<size_t>(launch.same_as));
+  if (!kept) {
+    auto numbers = std::make_unique<LaunchNumbers>();
+    put_numbers(*numbers);
+    kept = std::move(numbers);
+  }
+  return *kept;
 }
 
 TensorMap Sizes::fixed(TensorMap map) const {

@@ -32,12 +32,24 @@ struct Amount {
   double usual() const { return factor * static_cast<double>(count.usual()); }
 };
 
+struct KernelLaunch;
+
+// All of a launch that sizes decide but the places in its buffers.
+struct LaunchNumbers {
+  std::array<uint32_t, 3> grid{};
+  int64_t times = 1;
+  std::vector<uint64_t> arguments;  // a scalar's value; 0 for an address
+  std::vector<MapNumbers> maps;
+};
+
 // The numbers of expressions at some sizes, by their terms: executables have a few expressions,
-// each many times (share_expressions()).
+// each many times (share_expressions()). Those of launches are kept, too: layers have the same.
 class ExpressionValues {
  public:
   std::optional<int64_t> find(const SymInt& expression) const;
   void add(const SymInt& expression, int64_t value);
+  // Those of launches like that of step `number`; null: nobody has asked for them.
+  std::unique_ptr<const LaunchNumbers>& launches_like(size_t number);
 
  private:
   // A table of open addressing, at most half full: it is asked some thousand times a plan.
@@ -51,6 +63,7 @@ class ExpressionValues {
 
   std::vector<Entry> entries_;
   std::vector<SymInt> kept_;  // keeps the terms: no address comes twice
+  std::vector<std::unique_ptr<const LaunchNumbers>> launches_;
 };
 
 struct Sizes {
@@ -71,6 +84,8 @@ struct Sizes {
   std::array<uint32_t, 3> of(const Grid& grid) const;
   // TCC_CHECKs that lists are as long as the rank, which check(Executable) refuses with a message.
   MapNumbers of(const TensorMap& map) const;
+  // Returns those of the launch, which are kept, or else are in `own`.
+  const LaunchNumbers& of(const KernelLaunch& launch, LaunchNumbers& own) const;
   // The same map whose expressions are numbers.
   TensorMap fixed(TensorMap map) const;
 };

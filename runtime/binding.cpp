@@ -139,23 +139,15 @@ void Binding::reuse(Binding& gone) {
 // All but the addresses, which get slots. `steps_` has the room. A launch without workgroups is no
 // step.
 void Binding::add_launches(const exec::KernelLaunch& launch) {
-  const exec::Sizes& sizes = memory_.sizes;
-  const std::array<uint32_t, 3> grid = sizes.of(launch.grid);
-  const int64_t times = sizes.of(launch.times);
-  if (is_empty(grid) || times < 1) return;
+  exec::LaunchNumbers own;
+  const exec::LaunchNumbers& numbers = memory_.sizes.of(launch, own);
+  if (is_empty(numbers.grid) || numbers.times < 1) return;
   auto& bound = next<BoundLaunch>();
-  bound.grid = grid;
+  bound.grid = numbers.grid;
   bound.kernel = &program_.kernel(launch.kernel);
-  bound.maps.clear();
-  bound.maps.reserve(launch.maps.size());
-  for (const exec::TensorMap& map : launch.maps) bound.maps.push_back(sizes.of(map));
-  bound.arguments.clear();
-  bound.arguments.reserve(launch.arguments.size());
-  for (const exec::Argument& argument : launch.arguments) {
-    const auto* scalar = std::get_if<exec::Scalar>(&argument);
-    bound.arguments.push_back(scalar ? static_cast<uint64_t>(sizes.of(scalar->value)) : 0);
-  }
-  for (int64_t n = 0; n < times; ++n) {
+  bound.maps = numbers.maps;
+  bound.arguments = numbers.arguments;
+  for (int64_t n = 0; n < numbers.times; ++n) {
     auto& to = n == 0 ? bound : next<BoundLaunch>();
     if (n > 0) to = bound;
     if (!launch.times.is(1)) to.arguments.back() = static_cast<uint64_t>(n);

@@ -322,6 +322,33 @@ TEST(SharedExpressions, AreOneObject) {
   EXPECT_EQ(terms(executable.buffers[0].bytes), terms(launch.grid[1]));
 }
 
+// Layers launch a kernel with the same numbers on other buffers.
+TEST(SharedExpressions, FindLaunchesWithTheSameNumbers) {
+  const auto n = [] { return SymInt::symbol("n"); };
+  Executable executable = sample(n() * 3 + 5);
+  const auto launch = std::get<KernelLaunch>(executable.steps[0]);
+  KernelLaunch moved = launch, wider = launch, other = launch;
+  std::get<Address>(moved.arguments[0]).offset = n() * 64;
+  wider.grid[0] = wider.grid[0] + n();
+  std::get<Scalar>(other.arguments[2]).value = n() * 3 + 6;
+  executable.steps = {launch, moved, wider, other, wider};
+  share_expressions(executable);
+  std::vector<int> same;
+  for (const Step& step : executable.steps) same.push_back(std::get<KernelLaunch>(step).same_as);
+  EXPECT_EQ(same, (std::vector<int>{0, 0, 2, 3, 2}));
+
+  const Sizes sizes = {{{"n", 7}}, std::make_shared<ExpressionValues>()};
+  LaunchNumbers own;
+  const auto numbers_of = [&](size_t step) -> const LaunchNumbers& {
+    return sizes.of(std::get<KernelLaunch>(executable.steps[step]), own);
+  };
+  EXPECT_EQ(numbers_of(0).arguments, (std::vector<uint64_t>{0, 0, 26}));
+  EXPECT_EQ(&numbers_of(1), &numbers_of(0));
+  EXPECT_EQ(numbers_of(3).arguments.back(), 27U);
+  EXPECT_EQ(&numbers_of(4), &numbers_of(2));
+  EXPECT_EQ(&sizes.of(launch, own), &own) << "a launch that nothing is known of";
+}
+
 TEST(SharedExpressions, AreEvaluatedOnce) {
   const SymInt n = SymInt::symbol("n");
   const SymInt groups = ceildiv(n, 64);

@@ -365,8 +365,8 @@ TEST_F(SweepTest, AWinnerStandsWhereNoTimeIsLeft) {
   EXPECT_EQ(sweep->result().trials.size(), 1u);
   EXPECT_GE(sweep->least_seconds(), 0);
   // The first turn ends amid a batch, with the fastest already found.
-  meter_.measured = [] { std::this_thread::sleep_for(std::chrono::milliseconds(4)); };
-  sweep->run(turn(Clock::now() + std::chrono::milliseconds(40)));
+  meter_.measured = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  sweep->run(turn(Clock::now() + std::chrono::milliseconds(200)));
   ASSERT_FALSE(sweep->is_over());
   EXPECT_EQ(sweep->result().ended, "budget");
   ASSERT_TRUE(sweep->result().record);
