@@ -210,6 +210,11 @@ class Checker {
       const auto constant = static_cast<size_t>(buffer.offset.value());
       if (!buffer.bytes.is(e_.constants[constant].bytes))
         fail_input("buffer ", i, " has another size than its constant");
+      // Its bytes are known, so that no check at sizes asks for its type.
+      const auto is_size = [](const SymInt& dim) { return dim.is_const() && dim.value() >= 0; };
+      if (!std::ranges::all_of(buffer.shape, is_size) ||
+          !tensor_bytes(buffer.dtype, fixed(buffer.shape)))
+        fail_input("constant '", buffer.name, "' has no fixed type");
     }
   }
 
@@ -371,6 +376,11 @@ class RangeChecker {
     places_.reserve(e_.buffers.size());
     std::vector<int64_t> shape;
     for (const BufferInfo& buffer : e_.buffers) {
+      if (buffer.kind == BufferInfo::Kind::constant && buffer.alias < 0) {
+        places_.push_back({static_cast<int>(places_.size()), 0});
+        bytes_.push_back(buffer.bytes.value());
+        continue;
+      }
       sizes_.put(buffer.shape, shape);
       for (size_t d = 0; d < shape.size(); ++d)
         if (shape[d] < 0)
