@@ -420,6 +420,19 @@ TEST_P(OpenDimsTest, WhatNeedsNumbersIsRefused) {
                 "dim: 0}]\n"
                 "outputs: [y, i]\n"),
             str("graph.yaml:4: ", op, ": has no kernel with the open dim 'B' (", reason));
+  // It is not known which of them would have to be a number.
+  const ir::Graph two = parse_yaml_graph(
+      "tcc: 1\ndims: {B: 16, S: 3}\n"
+      "inputs: {x: {dtype: f32, shape: [B, S]}}\n"
+      "nodes: [{out: [y, i], op: sort, in: [x], dim: 1}]\n"
+      "outputs: [y, i]\n",
+      "graph.yaml", ".");
+  backends::CompileOptions options;
+  options.open_dims = {{"B", {1, 100, 1}}, {"S", {}}};
+  EXPECT_ERROR(backends::compile(two, device->target(), options),
+               "sort: has no kernel with the open dims 'B', 'S' (rows may have 2147483647 "
+               "elements, and no more than 1073741824 are sorted: their length needs a range up to "
+               "there): give one of them a number, and compile for each size");
   // Nothing would look at run time whether they are.
   refused_as_unequal("op: matmul, in: [x, y]",
                      "matmul: takes B and 8 for equal, which they are not at B = 0");
