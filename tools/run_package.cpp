@@ -136,8 +136,8 @@ class RunPackage {
         const exec::OpenDim& dim = executable.dims[static_cast<size_t>(state.dim)];
         const std::string& name = executable.buffers[static_cast<size_t>(state.buffer)].name;
         if (lengths_.contains(dim.name)) continue;
-        sizes[dim.name] =
-            first_length(name, static_cast<size_t>(state.axis), dim.range, options_.states.load);
+        sizes[dim.name] = first_length(name, static_cast<size_t>(state.axis), dim.name, dim.range,
+                                       options_.states.load);
         lengths_[dim.name] = sizes[dim.name].size;
       }
     for (const auto& [name, size] : at) {

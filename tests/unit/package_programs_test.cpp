@@ -527,6 +527,9 @@ TEST_F(PackagePrograms, InputsAreDrawnForEachLengthOfAState) {
               "length of state 's'\n");
     EXPECT_NE(run("tcc-run", on + "--runs 9").text.find("state 's' is full: it is 9 long"),
               std::string::npos);
+    run("tcc-run", on + "--runs 8 --save-states full.safetensors");
+    EXPECT_EQ(run("tcc-run", on + "--load-states full.safetensors").text,
+              "tcc-run: full.safetensors: state 's' is 9 long, and P = 9 is above 8 (P = 1..8)\n");
   }
   EXPECT_EQ(of_models[0], of_models[1]) << "a package and its graph draw the same inputs";
 }
