@@ -530,6 +530,10 @@ TEST_F(PackagePrograms, InputsAreDrawnForEachLengthOfAState) {
     run("tcc-run", on + "--runs 8 --save-states full.safetensors");
     EXPECT_EQ(run("tcc-run", on + "--load-states full.safetensors").text,
               "tcc-run: full.safetensors: state 's' is 9 long, and P = 9 is above 8 (P = 1..8)\n");
+    EXPECT_EQ(
+        run("tcc-run", str("grow.yaml --dim P=free --device ", device)).text,
+        "tcc-run: state 's' grows from run to run: its length P stays open, and needs a range "
+        "(--dim P=0..4095)\n");
   }
   EXPECT_EQ(of_models[0], of_models[1]) << "a package and its graph draw the same inputs";
 }
