@@ -173,6 +173,16 @@ TEST_P(OpenDimsTest, AttentionOfAnyLength) {
   expect_right();
 }
 
+// Grids of many Vulkan devices have at most 65535 workgroups along a dimension.
+TEST_P(OpenDimsTest, WorkgroupsFillSeveralRowsOfAGrid) {
+  const int64_t sizes[] = {1, 16384, 20011};
+  compile(
+      "inputs: {q: {dtype: f32, shape: [B, 4, 3, 4]}}\n"
+      "nodes: [{out: y, op: scaled_dot_product_attention, in: [q, q, q]}]\n"
+      "outputs: [y]\n");
+  expect_right(0, sizes);
+}
+
 // Values between kernels lie in an arena whose size depends on the dim.
 TEST_P(OpenDimsTest, KernelsShareAnArena) {
   compile(
