@@ -588,6 +588,9 @@ TEST_F(PackagePrograms, SizesComeFromAtAndFromInputs) {
       "(B = 1..8)\n");
   EXPECT_EQ(run("tcc-run", "open.tccpkg --at S=4" + on).text,
             "tcc-run: --at S=4: open.tccpkg has no open dim 'S'; it has B = 1..8\n");
+  // The length of a state is no size that --at gives.
+  const std::string sums = (testing::source_dir() / "tests/data/packages/sums-14.tccpkg").string();
+  EXPECT_TRUE(run("tcc-run", sums + on).text.ends_with(" shape tells it (N = 1..64)\n"));
   EXPECT_TRUE(
       run("tcc-run", "open.yaml --dim B=1..8" + on)
           .text.starts_with("tcc-run: note: this run has B = 3 (--at B=N gives another size)"));
