@@ -107,14 +107,15 @@ class Decoder {
       if (const std::string past = "past_key_values"; input.name.starts_with(past))
         states[input.name] = "present" + input.name.substr(past.size());
     const tcc::Graph graph = tcc::Graph::load(model, {}, states);
-    tcc::CompileOptions options{.dims = {{"batch_size", 1}}};
+    tcc::CompileOptions options;
+    for (const char* one : {"batch_size", "sequence_length"})
+      if (graph.dims().contains(one)) options.dims[one] = 1;
     if (graph.dims().contains("cache_length")) {
       options.dims["cache_length"] = room;  // a cache of fixed size, written at `position`
     } else {
       options.open_dims = {"past_sequence_length=0.." + std::to_string(room - 1)};
       options.dims["past_sequence_length"] = usual;
     }
-    if (graph.dims().contains("sequence_length")) options.dims["sequence_length"] = 1;
     return tcc::compile(graph, device, options);
   }
 

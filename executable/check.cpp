@@ -625,7 +625,10 @@ void check_loops(const Executable& executable, const Sizes& sizes, const Target&
     if (const int64_t iterations = sizes.of(launch->loop_iterations); iterations > most)
       fail_device(executable.name, ": a thread of ",
                   executable.kernels[static_cast<size_t>(launch->kernel)].entry, " runs up to ",
-                  iterations, " loop iterations, and ", target.id(), " stops it after ", most);
+                  iterations, " loop iterations, and ", target.id(), " stops it after ", most,
+                  executable.dims.empty() ? ""
+                                          : ": sizes that are named where the graph is compiled "
+                                            "(specialize) have kernels of their own");
   }
 }
 

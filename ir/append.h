@@ -36,7 +36,8 @@ int64_t usual_stored(const Value* value);
 const Value* state_of_length(const Graph& graph, std::string_view dim);
 
 // Throws Error(bad_input), which names the state, where the length of a state is an expression in
-// `graph` and a number in `bound`, the same graph: such a state would not grow.
+// `graph` and a number in `bound`, the same graph: such a state would not grow. One of any size
+// below 2^31 has no end, which its memory needs.
 void check_growing_states(const Graph& graph, const Graph& bound);
 
 }  // namespace tcc::ir

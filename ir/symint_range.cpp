@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/symint_internal.h"
+#include "support/error.h"
 
 namespace tcc::ir {
 
@@ -136,8 +137,12 @@ static bool is_within(const SymInt& value, const SymInt& bound, std::vector<Atom
     return SymIntAccess::from_atom(atom) + 1;
   };
   return std::any_of(std::begin(kPreferences), std::end(kPreferences), [&](Prefer prefer) {
-    const auto most = upper_bound(value, prefer);
-    return most && (bound - *most).substitute(shifted).range().lo >= 1;
+    try {
+      const auto most = upper_bound(value, prefer);
+      return most && (bound - *most).substitute(shifted).range().lo >= 1;
+    } catch (const Error&) {  // a bound that no expression can hold proves nothing
+      return false;
+    }
   });
 }
 

@@ -79,22 +79,30 @@ void choose_index_width(Kernel& kernel, const Target&) {
     kernel.wide_index = true;
 }
 
-// A grid of more workgroups than one dimension has gets a second one. What the last row has beyond
-// the work leaves at once, in a device source by its own test.
+// A grid of more workgroups than one dimension has gets a second one, and so does one that may have
+// more at some sizes: it has one row at all others. What the last row has beyond the work leaves at
+// once, in a device source by its own test.
 void split_grid(Kernel& kernel, const Target& target) {
   kernel.launch = {kernel.grid, 1};
-  // One that sizes at run time decide is checked when the kernel is launched.
-  if (!kernel.grid.is_const() || kernel.grid.value() <= target.max_grid[0]) return;
-  const int64_t grid = kernel.grid.value();
-  // Near-square, so that few workgroups are beyond the end.
-  const int64_t rows = (grid + target.max_grid[0] - 1) / target.max_grid[0];
-  const int64_t columns = (grid + rows - 1) / rows;
-  if (rows > target.max_grid[1])
-    fail_device(kernel.name, ": needs ", grid, " workgroups, more than ", target.id(),
-                " can launch");
+  if (kernel.grid.range().hi <= target.max_grid[0]) return;
+  SymInt columns, rows;
+  if (kernel.grid.is_const()) {
+    // Near-square, so that few workgroups are beyond the end.
+    rows = ir::ceildiv(kernel.grid, target.max_grid[0]);
+    columns = ir::ceildiv(kernel.grid, rows);
+    if (rows.value() > target.max_grid[1])
+      fail_device(kernel.name, ": needs ", kernel.grid, " workgroups, more than ", target.id(),
+                  " can launch");
+  } else {
+    // The workgroups of a cluster are in one row.
+    const SymInt clusters = ir::floordiv(kernel.grid, kernel.cluster);
+    const int64_t row = target.max_grid[0] / kernel.cluster;
+    rows = ir::ceildiv(clusters, row);
+    columns = ir::min(clusters, row) * kernel.cluster;
+  }
   kernel.launch = {columns, rows};
-  const int64_t launched = columns * rows;
-  if (launched == grid || !kernel.is_generated()) return;
+  const SymInt launched = columns * rows;
+  if (launched == kernel.grid || !kernel.is_generated()) return;
   const SymInt number = block_axis(launched), block = SymInt::axis("block", kernel.grid);
   Block work = {let_index(block, number)};
   for (Stmt& stmt : substitute(kernel.body, block_axis(kernel.grid), block))

@@ -36,6 +36,18 @@ std::string_view written_op(const ir::Node& node, const ir::Graph& written) {
   return node.op_name();
 }
 
+// The dims as the user calls them, in quotes.
+std::vector<std::string> names_of(const std::set<std::string>& symbols,
+                                  const ir::SizeRanges& dims) {
+  std::vector<std::string> names;
+  for (const std::string& symbol : symbols) {
+    const auto dim = std::ranges::find_if(
+        dims, [&](const auto& one) { return ir::symbol_name(one.first, one.second) == symbol; });
+    names.push_back(str("'", dim == dims.end() ? symbol : dim->first, "'"));
+  }
+  return names;
+}
+
 }  // namespace
 
 void check_open_dims(const ir::Graph& graph, const ir::Graph& written, const Target& target,
@@ -52,13 +64,13 @@ void check_open_dims(const ir::Graph& graph, const ir::Graph& written, const Tar
     const std::string reason = refusal_of(*node, groups);
     if (reason.empty()) continue;
     const std::string where = ir::to_string(node->location);
-    const auto dim = std::ranges::find_if(dims, [&](const auto& one) {
-      return ir::symbol_name(one.first, one.second) == *open.begin();
-    });
-    const std::string name = dim == dims.end() ? *open.begin() : dim->first;
+    const std::vector<std::string> names = names_of(open, dims);
+    const bool is_one = names.size() == 1;
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
     fail_input(where, where.empty() ? "" : ": ", written_op(*node, written),
-               ": has no kernel with the open dim '", name, "' (", reason, "): give '", name,
-               "' a number, and compile for each size");
+               ": has no kernel with the open ", is_one ? "dim " : "dims ", list, " (", reason,
+               "): give ", is_one ? list : "one of them", " a number, and compile for each size");
   }
 }
 

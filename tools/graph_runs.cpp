@@ -17,7 +17,10 @@ GraphRuns::GraphRuns(const ir::Graph& graph, const ir::Numbers& sizes,
   std::optional<ir::Graph> open;
   for (const auto& node : graph.nodes()) {
     if (!ir::appends(*node)) continue;
-    if (!open) open = ir::bind_dims(graph, compile.dims, compile.open_dims);
+    if (!open) {
+      open = ir::bind_dims(graph, compile.dims, compile.open_dims);
+      ir::check_growing_states(graph, *open);
+    }
     const ir::Append append = ir::append_of(*node);
     const auto state =
         static_cast<size_t>(std::ranges::find(graph.states, append.state) - graph.states.begin());
@@ -49,11 +52,12 @@ void GraphRuns::bind() {
 Tensor GraphRuns::first_value(size_t state) const {
   const ir::Value& value = *bound_.states[state];
   const std::vector<int64_t> room = ir::const_shape(value);
-  Tensor whole = value.data ? *value.data->load() : Tensor(value.dtype(), room);
   const Grown* one = grown(state);
-  if (!one) return whole;
   std::vector<int64_t> shape = room;
-  shape[static_cast<size_t>(one->axis)] = sizes_.at(one->dim);
+  if (one) shape[static_cast<size_t>(one->axis)] = sizes_.at(one->dim);
+  if (!value.data) return Tensor(value.dtype(), shape);
+  Tensor whole = *value.data->load();
+  if (!one) return whole;
   Tensor rows(value.dtype(), shape);
   copy_rows(whole, rows, one->axis);
   return rows;

@@ -136,8 +136,8 @@ class RunPackage {
         const exec::OpenDim& dim = executable.dims[static_cast<size_t>(state.dim)];
         const std::string& name = executable.buffers[static_cast<size_t>(state.buffer)].name;
         if (lengths_.contains(dim.name)) continue;
-        sizes[dim.name] =
-            first_length(name, static_cast<size_t>(state.axis), dim.range, options_.states.load);
+        sizes[dim.name] = first_length(name, static_cast<size_t>(state.axis), dim.name, dim.range,
+                                       options_.states.load);
         lengths_[dim.name] = sizes[dim.name].size;
       }
     for (const auto& [name, size] : at) {
@@ -150,7 +150,8 @@ class RunPackage {
         refuse_equal_dim(name, size, equal->value);
       if (std::ranges::find(executable.dims, name, &exec::OpenDim::name) == executable.dims.end())
         fail_input("--at ", name, "=", size, ": ", options_.package, " has no open dim '", name,
-                   "'", executable.dims.empty() ? "" : "; it has " + dims_text(executable));
+                   "'", executable.dims.size() == lengths_.size() ? "" : "; it has ",
+                   dims_text(executable));
       sizes[name] = {size, "--at"};
     }
     std::vector<RunDim> dims;
@@ -178,11 +179,12 @@ class RunPackage {
     return type_text(tensor.dtype(), tensor.shape());
   }
 
-  // "B = 1..8, S = free".
-  static std::string dims_text(const exec::Executable& executable) {
+  // "B = 1..8, S = free": those that are no lengths of states.
+  std::string dims_text(const exec::Executable& executable) const {
     std::string text;
     for (const exec::OpenDim& dim : executable.dims)
-      text += str(text.empty() ? "" : ", ", dim.name, " = ", dim.range.to_string());
+      if (!lengths_.contains(dim.name))
+        text += str(text.empty() ? "" : ", ", dim.name, " = ", dim.range.to_string());
     return text;
   }
 

@@ -122,14 +122,18 @@ void add_sizes_of_inputs(std::span<const RunInput> inputs, std::span<const RunDi
   GivenShapes(inputs, dims, files, sizes).read();
 }
 
-RunSize first_length(const std::string& state, size_t axis, const ir::SizeRange& range,
-                     const std::string& states_file) {
+RunSize first_length(const std::string& state, size_t axis, const std::string& dim,
+                     const ir::SizeRange& range, const std::string& states_file) {
   if (!states_file.empty()) {
     const SafetensorsFile file(states_file);
     if (file.contains(state)) {
       const std::vector<int64_t> shape = file.info(state).shape;
-      if (axis < shape.size() && range.why_not(shape[axis]).empty())
+      if (axis < shape.size()) {
+        if (const std::string why = range.why_not(shape[axis]); !why.empty())
+          fail_input(states_file, ": state '", state, "' is ", shape[axis], " long, and ", dim,
+                     " = ", shape[axis], " ", why, " (", dim, " = ", range.to_string(), ")");
         return {shape[axis], states_file};
+      }
     }
   }
   return {range.least, str("the first length of state '", state, "'")};

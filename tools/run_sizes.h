@@ -40,11 +40,12 @@ struct RunInput {
 void add_sizes_of_inputs(std::span<const RunInput> inputs, std::span<const RunDim> dims,
                          const InputFiles& files, RunSizes& sizes);
 
-// How long a state is when the first run begins that grows along `axis`, by a size of `range`: as
-// the file of --load-states has it ("": none is given), else as the least size. What does not fit
-// in the file is left to the loading of states.
-RunSize first_length(const std::string& state, size_t axis, const ir::SizeRange& range,
-                     const std::string& states_file);
+// How long a state is when the first run begins that grows along `axis`, by the size of `dim` in
+// `range`: as the file of --load-states has it ("": none is given), else as the least size. Throws
+// Error(bad_input) for a length in the file that the range does not have. What does not fit there
+// otherwise is left to the loading of states.
+RunSize first_length(const std::string& state, size_t axis, const std::string& dim,
+                     const ir::SizeRange& range, const std::string& states_file);
 
 // Reads the texts of --at, "B=1,8": the sizes of each run, all combinations of those of several
 // dims, the last dim's fastest. Without texts it is one run of no sizes.

@@ -181,7 +181,7 @@ class ProgramRun {
       else if (open == compile_.open_dims.end())
         known[name] = {usual, str("the graph's default (--dim ", name, "=N gives another)")};
       else if (grown)
-        known[name] = first_length_of(*grown, range);
+        known[name] = first_length_of(*grown, name, range);
       dims.push_back({name, name, 1, range});
     }
     std::vector<RunInput> inputs;
@@ -198,12 +198,13 @@ class ProgramRun {
     return ir::usual_sizes(graph_, numbers, compile_.open_dims);
   }
 
-  RunSize first_length_of(const ir::Value& state, const ir::SizeRange& range) const {
+  RunSize first_length_of(const ir::Value& state, const std::string& dim,
+                          const ir::SizeRange& range) const {
     const auto is_its = [&](const auto& node) {
       return ir::appends(*node) && node->stored_in() == &state;
     };
     const auto append = std::ranges::find_if(graph_.nodes(), is_its);
-    return first_length(state.name, static_cast<size_t>(ir::append_of(**append).dim), range,
+    return first_length(state.name, static_cast<size_t>(ir::append_of(**append).dim), dim, range,
                         options_.states.load);
   }
 

@@ -166,7 +166,7 @@ class Sort : public Template {
     }
     if (is_long && run > kLongestRow)
       return Refusal{str("rows may have ", run, " elements, and no more than ", kLongestRow,
-                         " are sorted: the open dim needs a range up to there")};
+                         " are sorted: their length needs a range up to there")};
     std::vector<SortPlan> steps =
         is_long ? sort_steps(*plan, longest) : std::vector<SortPlan>{*std::move(plan)};
     auto runs = std::make_shared<const Runs>(*this, region, target, std::move(steps));

@@ -202,6 +202,29 @@ TEST(SplitGrid, LeavesGridsThatFit) {
   EXPECT_EQ(to_string(kernel), kGrid);
 }
 
+TEST(SplitGrid, OfSizesAtRunTimeHasOneRowWhereThatFits) {
+  const auto launch = [](const char* grid, int64_t n) {
+    Target target = shuffling(true);
+    target.max_grid = {5, 4, 1};
+    const Kernel kernel = after(
+        "split-grid",
+        str("kernel k size n grid ", grid, "\n  b0: out f32[2*n]\n  b0[block] = 1.0\n"), target);
+    std::array<int64_t, 2> counts{};
+    for (size_t i = 0; i < 2; ++i)
+      counts[i] = kernel.launch[i].evaluate([&](const ir::Atom&) { return std::optional(n); });
+    return counts;
+  };
+  using Counts = std::array<int64_t, 2>;
+  EXPECT_EQ(launch("n workgroup 64", 0), (Counts{0, 0}));
+  EXPECT_EQ(launch("n workgroup 64", 1), (Counts{1, 1}));
+  EXPECT_EQ(launch("n workgroup 64", 5), (Counts{5, 1}));
+  EXPECT_EQ(launch("n workgroup 64", 6), (Counts{5, 2}));
+  EXPECT_EQ(launch("n workgroup 64", 16), (Counts{5, 4}));
+  // The workgroups of a cluster have neighbouring numbers in one row.
+  EXPECT_EQ(launch("2*n workgroup 64 cluster 2", 2), (Counts{4, 1}));
+  EXPECT_EQ(launch("2*n workgroup 64 cluster 2", 3), (Counts{4, 2}));
+}
+
 // Arithmetic that takes longer than moving the bytes piles up where workgroups are placed unevenly.
 TEST(ChooseBeginning, OfArithmeticIsAlone) {
   const auto alone = [](double bytes, double flops, int resident, bool overlaps) {
@@ -345,7 +368,10 @@ TEST(Legalize, SizesAtRunTimeAreArgumentsOfWideKernels) {
   EXPECT_TRUE(kernel.wide_index);
   EXPECT_TRUE(kernel.requirements.int64);
   const SymInt n = SymInt::symbol("n");
-  EXPECT_EQ(kernel.launch, (std::array<SymInt, 2>{floordiv(n + 31, 32), 1}));
+  // Nothing bounds n: it may have more workgroups than a row of the grid.
+  const SymInt grid = floordiv(n + 31, 32);
+  EXPECT_EQ(kernel.launch, (std::array<SymInt, 2>{ir::min(grid, target.max_grid[0]),
+                                                  ir::ceildiv(grid, target.max_grid[0])}));
   EXPECT_EQ(kernel.loop_iterations, n * 4);
   Kernel nameless = parse_kernel(text);
   nameless.sizes.clear();

@@ -236,6 +236,7 @@ TEST_P(GrowingStateTest, WhatCannotGrowIsRefused) {
   EXPECT_ERROR(compile(kRows, {{"N", {1, 4, 1}}}),
                "state 's' grows from run to run: its length P stays open, and needs a range (--dim "
                "P=0..4095)");
+  EXPECT_ERROR(compile(kRows, {{"N", {1, 4, 1}}, {"P", {}}}), "needs a range (--dim P=0..4095)");
   std::string body = kRows;
   body.replace(body.find("P + N, 3]}}\nnodes"), 5, "6");
   EXPECT_ERROR(compile(body, {{"P", {0, 6, 1}}}),

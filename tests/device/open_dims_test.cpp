@@ -173,6 +173,16 @@ TEST_P(OpenDimsTest, AttentionOfAnyLength) {
   expect_right();
 }
 
+// Grids of many Vulkan devices have at most 65535 workgroups along a dimension.
+TEST_P(OpenDimsTest, WorkgroupsFillSeveralRowsOfAGrid) {
+  const int64_t sizes[] = {1, 16384, 20011};
+  compile(
+      "inputs: {q: {dtype: f32, shape: [B, 4, 3, 4]}}\n"
+      "nodes: [{out: y, op: scaled_dot_product_attention, in: [q, q, q]}]\n"
+      "outputs: [y]\n");
+  expect_right(0, sizes);
+}
+
 // Values between kernels lie in an arena whose size depends on the dim.
 TEST_P(OpenDimsTest, KernelsShareAnArena) {
   compile(
@@ -420,6 +430,19 @@ TEST_P(OpenDimsTest, WhatNeedsNumbersIsRefused) {
                 "dim: 0}]\n"
                 "outputs: [y, i]\n"),
             str("graph.yaml:4: ", op, ": has no kernel with the open dim 'B' (", reason));
+  // It is not known which of them would have to be a number.
+  const ir::Graph two = parse_yaml_graph(
+      "tcc: 1\ndims: {B: 16, S: 3}\n"
+      "inputs: {x: {dtype: f32, shape: [B, S]}}\n"
+      "nodes: [{out: [y, i], op: sort, in: [x], dim: 1}]\n"
+      "outputs: [y, i]\n",
+      "graph.yaml", ".");
+  backends::CompileOptions options;
+  options.open_dims = {{"B", {1, 100, 1}}, {"S", {}}};
+  EXPECT_ERROR(backends::compile(two, device->target(), options),
+               "sort: has no kernel with the open dims 'B', 'S' (rows may have 2147483647 "
+               "elements, and no more than 1073741824 are sorted: their length needs a range up to "
+               "there): give one of them a number, and compile for each size");
   // Nothing would look at run time whether they are.
   refused_as_unequal("op: matmul, in: [x, y]",
                      "matmul: takes B and 8 for equal, which they are not at B = 0");

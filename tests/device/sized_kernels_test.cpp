@@ -99,10 +99,11 @@ exec::Executable executable_of(const exec::StandaloneKernel& kernel, const exec:
 
 class SizedKernelsTest : public DeviceTest {
  protected:
-  exec::StandaloneKernel compile(const char* text) {
+  exec::StandaloneKernel compile(const char* text) { return compile(text, device->target()); }
+  exec::StandaloneKernel compile(const char* text, const sched::Target& target) {
     backends::CompileOptions options;
     options.validate = true;
-    return backends::compile_kernel(sched::parse_kernel(text), device->target(), options);
+    return backends::compile_kernel(sched::parse_kernel(text), target, options);
   }
 };
 TCC_ON_EVERY_DEVICE(SizedKernelsTest);
@@ -130,6 +131,23 @@ TEST_P(SizedKernelsTest, APointwiseKernelRunsOnAnySize) {
   EXPECT_EQ(two.run({&three, 1}).at(0).shape(), std::vector<int64_t>{3});
   EXPECT_ERROR(Context(program).sizes(), "the size of 'n' is open");
   EXPECT_ERROR(Context(program, nullptr, {{"n", -1}}), "n = -1 is below 0");
+}
+
+// As on devices whose grids have at most 65535 workgroups along a dimension.
+TEST_P(SizedKernelsTest, MoreWorkgroupsThanARowOfTheGridHasRun) {
+  sched::Target narrow = device->target();
+  narrow.max_grid[0] = 7;
+  const SymInt n = SymInt::symbol("n");
+  const exec::StandaloneKernel kernel = compile(kPointwise, narrow);
+  const auto program =
+      std::make_shared<const Program>(device, executable_of(kernel, device->target(), {n}, {n}));
+  for (const int64_t size : {1, 64, 448, 449, 512, 1000, 100'003}) {
+    Context context(program, nullptr, {{"n", size}});
+    const Tensor x = counted({size});
+    const Tensor y = context.run({&x, 1}).at(0);
+    for (int64_t i = 0; runs_kernels() && i < size; ++i)
+      ASSERT_EQ(y.get(i), static_cast<float>(2 * i + 1)) << size << " " << i;
+  }
 }
 
 TEST_P(SizedKernelsTest, AReductionRunsOnAnySize) {

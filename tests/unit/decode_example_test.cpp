@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/compile/process.h"
 #include "tcc/tcc.hpp"
 #include "tests/run_command.h"
 #include "tests/unit/public_api_fixture.h"
@@ -122,6 +123,31 @@ TEST(Decoding, TheExampleGivesTheGreedyTokens) {
   const std::vector<float> expected = whole_logits(tokens);
   for (std::size_t at = std::size(kPrompt); at < tokens.size(); ++at)
     expect_best(expected.data() + (at - 1) * kVocabulary, tokens[at], at);
+}
+
+// A model of one sequence, without a dim for a batch, whose most probable token is the sum of those
+// so far.
+TEST(Decoding, OfAModelWhosePastIsAnInput) {
+  if (!std::filesystem::exists(testing::program("decode_onnx"))) GTEST_SKIP() << "no examples";
+  if (!testing::has_vulkan()) GTEST_SKIP() << "no Vulkan device";
+  const backends::TemporaryFolder folder;
+  std::ofstream(folder.path() / "sums.yaml")
+      << "tcc: 1\ndims: {past_sequence_length: 0}\n"
+         "inputs:\n  input_ids: {dtype: i64, shape: [1, 1]}\n"
+         "  past_key_values.0.key: {dtype: f32, shape: [1, past_sequence_length]}\n"
+         "nodes:\n  - {out: row, op: to, in: [input_ids], dtype: f32}\n"
+         "  - {out: present.0.key, op: cat, in: [past_key_values.0.key, row], dim: 1}\n"
+         "  - {out: sum, op: sum, in: [present.0.key]}\n"
+         "  - {out: tokens, op: iota, size: [32], dtype: f32}\n"
+         "  - {out: apart, op: sub, in: [tokens, sum]}\n"
+         "  - {out: far, op: abs, in: [apart]}\n"
+         "  - {out: logits, op: neg, in: [far]}\noutputs: [logits, present.0.key]\n";
+  std::ofstream(folder.path() / "tokens.txt") << "1 2 3 10 4\n";
+  const testing::Outcome outcome = testing::run_command(
+      testing::program("decode_onnx").string() + " " + (folder.path() / "sums.yaml").string() +
+      " " + (folder.path() / "tokens.txt").string() + " vulkan:0 2>/dev/null");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_EQ(outcome.text, "1\n3\n6\n16\n20\n");
 }
 
 }  // namespace

@@ -527,6 +527,13 @@ TEST_F(PackagePrograms, InputsAreDrawnForEachLengthOfAState) {
               "length of state 's'\n");
     EXPECT_NE(run("tcc-run", on + "--runs 9").text.find("state 's' is full: it is 9 long"),
               std::string::npos);
+    run("tcc-run", on + "--runs 8 --save-states full.safetensors");
+    EXPECT_EQ(run("tcc-run", on + "--load-states full.safetensors").text,
+              "tcc-run: full.safetensors: state 's' is 9 long, and P = 9 is above 8 (P = 1..8)\n");
+    EXPECT_EQ(
+        run("tcc-run", str("grow.yaml --dim P=free --device ", device)).text,
+        "tcc-run: state 's' grows from run to run: its length P stays open, and needs a range "
+        "(--dim P=0..4095)\n");
   }
   EXPECT_EQ(of_models[0], of_models[1]) << "a package and its graph draw the same inputs";
 }
@@ -581,6 +588,9 @@ TEST_F(PackagePrograms, SizesComeFromAtAndFromInputs) {
       "(B = 1..8)\n");
   EXPECT_EQ(run("tcc-run", "open.tccpkg --at S=4" + on).text,
             "tcc-run: --at S=4: open.tccpkg has no open dim 'S'; it has B = 1..8\n");
+  // The length of a state is no size that --at gives.
+  const std::string sums = (testing::source_dir() / "tests/data/packages/sums-14.tccpkg").string();
+  EXPECT_TRUE(run("tcc-run", sums + on).text.ends_with(" shape tells it (N = 1..64)\n"));
   EXPECT_TRUE(
       run("tcc-run", "open.yaml --dim B=1..8" + on)
           .text.starts_with("tcc-run: note: this run has B = 3 (--at B=N gives another size)"));

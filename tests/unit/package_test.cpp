@@ -1,16 +1,20 @@
 // Packages in memory: written, read, damaged and made up.
 #include "executable/package.h"
 
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <random>
 
 #include <gtest/gtest.h>
 
+#include "executable/serialize.h"
 #include "executable/sodium.h"
 #include "support/content_hash.h"
 #include "support/error.h"
 #include "support/file.h"
 #include "tests/expect_error.h"
+#include "tests/source_dir.h"
 #include "tests/unit/sample_executable.h"
 
 namespace tcc::exec {
@@ -306,6 +310,14 @@ TEST(Packages, WhoseSignatureIsAskedForAreVerifiedFirst) {
                       find_sodium(reason) ? "file: is not what sig signs"
                                           : "file: its signature cannot be verified: ");
   }
+}
+
+TEST(Packages, DocumentsNameTheVersionsThatAreRead) {
+  std::ifstream file(::tcc::testing::source_dir() / "docs/packages.md");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string sentence =
+      str("has version ", kFormatVersion + 1, " of the format; this tcc reads ", format_versions());
+  EXPECT_NE(text.find(sentence), std::string::npos) << sentence;
 }
 
 TEST(Packages, AreKnownByTheirBeginning) {

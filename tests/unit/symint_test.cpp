@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/expr.h"
+#include "ir/size_range.h"
 #include "support/error.h"
 
 namespace tcc::ir {
@@ -250,6 +251,17 @@ TEST(SymInt, OverflowIsAnError) {
   EXPECT_EQ(message_of([] { SymInt(kMax) * (B + 2); }), "size overflows");
   EXPECT_EQ(message_of([] { SymInt(int64_t{1} << 40) * SymInt(int64_t{1} << 40); }),
             "size overflows");
+}
+
+// The places of an element in a tensor whose dims have any size below 2^31: as a number, the
+// largest leaves 64 bits.
+TEST(SymInt, BoundsThatOverflowProveNothing) {
+  const auto any = [](const char* name) { return bounded_symbol(name, {0, kMostSize}, 1); };
+  const SymInt a = any("A"), b = any("B"), c = any("C");
+  const SymInt place = axis("i", a) * axis("j", b) * axis("k", c);
+  EXPECT_EQ(mod(place, a * b * c), place);
+  EXPECT_EQ(floordiv(place, a * b * c), SymInt(0));
+  EXPECT_NE(mod(place, a * b), place);
 }
 
 TEST(SymInt, Prints) {
