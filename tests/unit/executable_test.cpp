@@ -226,11 +226,7 @@ TEST(Executables, AreCheckedBeforeTheyAreUsed) {
       {[](auto& e) { e.buffers[4].offset = 260; }, "a buffer of the arena: bytes 260"},
       {[](auto& e) { e.buffers[2].offset = 2; }, "a buffer's number is 2"},
       {[](auto& e) { e.buffers[2].bytes = 20; }, "another size than its constant"},
-      {[](auto& e) { e.buffers[2].shape = {SymInt::symbol("n")}; }, "has no fixed type"},
-      {[](auto& e) {
-         e.buffers[2].shape = {-4, -1};
-       },
-       "has no fixed type"},
+      {[](auto& e) { e.buffers[2].shape = {-4}; }, "has no fixed type"},
       {[](auto& e) { e.buffers[0].bytes = 28; }, "'x' of 28 bytes has another size"},
       {[](auto& e) { e.buffers[0].strides = {}; }, "1 dims and 0 strides"},
       {[](auto& e) { e.inputs = {1}; }, "buffer 1 is no input or output 0"},
