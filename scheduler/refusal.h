@@ -35,6 +35,7 @@ template <class T>
 class OrRefusal {
  public:
   template <class U>
+  // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): no OrRefusal is a T
   requires std::convertible_to<U, T> OrRefusal(U&& value) : value_(std::forward<U>(value)) {}
   OrRefusal(Refusal refusal) : refusal_(std::move(refusal)) {}
 

@@ -115,7 +115,9 @@ constexpr Int held_registers(const AttentionSm90& a) {
 // what ptxas 13.0 compiles without spills where scores are only scaled.
 constexpr Int registers(const AttentionSm90& a) {
   return a.block_k / 2 + a.block_k / 4 + columns_v(a) / 2 + held_registers(a) +
-         (a.some_held ? 20 : a.weights > 0 || a.by_query || a.small_bits != 0 ? 16 : 0);
+         (a.some_held                                        ? 20
+          : a.weights > 0 || a.by_query || a.small_bits != 0 ? 16
+                                                             : 0);
 }
 constexpr bool fits_registers(const AttentionSm90& a) {
   return registers(a) <= (a.groups == 3 ? 128 : 200);
