@@ -465,12 +465,9 @@ class RangeChecker {
     sizes_.of(launch.loop_iterations);
     LaunchNumbers own;
     const LaunchNumbers& numbers = sizes_.of(launch, own);
-    std::vector<int64_t> viewed;
-    if (launch.same_as < 0)
-      viewed = check_numbers_of(launch, numbers);
-    else if (const auto [kept, is_new] = viewed_.try_emplace(launch.same_as); is_new)
-      kept->second = check_numbers_of(launch, numbers);
-    const std::vector<int64_t>& of_maps = launch.same_as < 0 ? viewed : viewed_.at(launch.same_as);
+    const auto [kept, is_new] = viewed_.try_emplace(launch.same_as);
+    std::vector<int64_t>& viewed = kept->second;
+    if (is_new || launch.same_as < 0) viewed = check_numbers_of(launch, numbers);
     const KernelBinary& kernel = e_.kernels[static_cast<size_t>(launch.kernel)];
     for (size_t i = 0; i < launch.arguments.size(); ++i)
       if (const auto* address = std::get_if<Address>(&launch.arguments[i])) {
@@ -479,10 +476,10 @@ class RangeChecker {
           fail_input("an argument at byte ", offset, ", no multiple of ", alignment(kernel, i));
       }
     for (size_t i = 0; i < launch.maps.size(); ++i) {
-      if (of_maps[i] < 0) continue;
+      if (viewed[i] < 0) continue;
       const MapNumbers& map = numbers.maps[i];
       const auto& at = std::get<Address>(launch.arguments[static_cast<size_t>(map.argument)]);
-      require("a tensor map", sizes_.of(at.offset) + map.offset * size_bytes(map.dtype), of_maps[i],
+      require("a tensor map", sizes_.of(at.offset) + map.offset * size_bytes(map.dtype), viewed[i],
               bytes_[static_cast<size_t>(at.buffer)]);
     }
   }

@@ -47,6 +47,7 @@ Block guarded(std::span<const Expr> conditions, Block body) {
 }
 
 Block stores_where(const Expr& condition, Block body) {
+  if (ir::is_true(condition)) return body;
   for (Stmt& stmt : body) {
     stmt.body = stores_where(condition, std::move(stmt.body));
     stmt.otherwise = stores_where(condition, std::move(stmt.otherwise));

@@ -139,8 +139,7 @@ Hook ContractionHooks::epilogue(std::span<const int> read) const {
   // Only stores have the condition: what is past the end computes with the last row or part, so
   // that the loads of all calls are under way at once.
   Block stores;
-  if (guard && !ir::is_true(guard)) stores = take_stores(body);
-  for (Stmt& store : stores) store.value = guard;
+  if (!ir::is_true(guard)) stores = stores_where(guard, take_stores(body));
   Block places;
   const auto place = [&](const SymInt& axis, const SymInt& raw, const SymInt& size,
                          std::string clamped) {

@@ -219,25 +219,13 @@ void ReductionRows::over_ranks(ReduceKind kind, const std::vector<Variable>& var
 }
 
 void ReductionRows::write_outputs() {
-  if (row_groups_.divisible_by(block_rows_)) {
-    write_full();
-    write_rows();
-    return;
-  }
-  const Expr inside = ir::index_less(raw_row_, row_groups_);
-  const auto within = [&](void (ReductionRows::*write)()) {
-    Block* outer = body_;
-    Block block;
-    body_ = &block;
-    (this->*write)();
-    body_ = outer;
-    return block;
-  };
-  append(*body_, stores_where(inside, within(&ReductionRows::write_full)));
-  append(*body_, guarded(std::vector{inside}, within(&ReductionRows::write_rows)));
+  const Expr inside =
+      row_groups_.divisible_by(block_rows_) ? nullptr : ir::index_less(raw_row_, row_groups_);
+  append(*body_, stores_where(inside, full_outputs()));
+  append(*body_, guarded(std::vector{inside}, row_outputs()));
 }
 
-void ReductionRows::write_rows() {
+Block ReductionRows::row_outputs() {
   std::vector<Sink> sinks;
   for (const auto& output : plan_.outputs) {
     if (output.full) continue;
@@ -248,7 +236,7 @@ void ReductionRows::write_rows() {
                      offset,
                      inliner_.value_at(output.stored.base, base)});
   }
-  if (sinks.empty()) return;
+  if (sinks.empty()) return {};
   Block rows;
   if (wide_rows_) {
     rows = vectorize(sinks, v_);
@@ -258,16 +246,16 @@ void ReductionRows::write_rows() {
   if (!lane_.is_const())
     rows = {
         branch(ir::call(Fn::eq, {ir::index_value(lane_), ir::index_value(0)}), std::move(rows))};
-  append(*body_, std::move(rows));
+  return rows;
 }
 
-void ReductionRows::write_full() {
-  if (full_values_.empty() || plan_.columns.is(0)) return;
+Block ReductionRows::full_outputs() {
+  if (full_values_.empty() || plan_.columns.is(0)) return {};
   size_t stage = stage_values_.size();
   std::vector<Sink> sinks;
   std::vector<Expr> values = full_values_;
   use_kept(values, stage);
-  append(*body_, hoist_invariants(values, {group_, v_, iteration_}));
+  Block block = hoist_invariants(values, {group_, v_, iteration_});
   size_t next = 0;
   for (const auto& output : plan_.outputs) {
     if (!output.full) continue;
@@ -275,7 +263,8 @@ void ReductionRows::write_full() {
     SymInt offset = region_.layout(output.value).offset(output.stored.output_index(base));
     sinks.push_back({region_.slot_of_output(output.value), {}, offset, values[next++]});
   }
-  append(*body_, over_row(vectorize(sinks, v_)));
+  append(block, over_row(vectorize(sinks, v_)));
+  return block;
 }
 
 }  // namespace tcc::sched

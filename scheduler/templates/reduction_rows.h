@@ -97,8 +97,8 @@ class ReductionRows {
   // Vectors that a thread loads before it uses the first one, where the row is not kept.
   int64_t together() const;
   void write_outputs();
-  void write_rows();
-  void write_full();
+  Block row_outputs();
+  Block full_outputs();
 };
 
 }  // namespace tcc::sched
