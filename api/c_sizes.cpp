@@ -59,6 +59,15 @@ tcc_status tcc_context_output(tcc_context* context, size_t index, tcc_tensor_inf
   });
 }
 
+tcc_status tcc_context_largest_output(tcc_context* context, size_t index,
+                                      tcc_tensor_info* info) noexcept {
+  return guard([&] {
+    tcc_context& c = given(context, "context");
+    c.specs = specs_of(c.context.largest_outputs());
+    describe(c.specs, index, info);
+  });
+}
+
 tcc_status tcc_context_state(tcc_context* context, size_t index, tcc_tensor_info* info) noexcept {
   return guard([&] {
     tcc_context& c = given(context, "context");

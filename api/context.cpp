@@ -86,7 +86,17 @@ void Context::Impl::take(std::span<const void* const> in, std::span<void* const>
 
 const exec::Sizes& Context::Impl::sizes_of(const exec::BufferInfo& buffer) const {
   static const exec::Sizes none;
-  return std::ranges::all_of(buffer.shape, &ir::SymInt::is_const) ? none : context.sizes();
+  return std::ranges::all_of(buffer.shape, &ir::SymInt::is_const) ? none : context.largest_sizes();
+}
+
+bool Context::Impl::is_counted(const exec::BufferInfo& buffer) const {
+  const std::vector<const exec::ReadSize*> reads = exec::size_reads(executable());
+  return std::ranges::any_of(reads, [&](const exec::ReadSize* read) {
+    const ir::AtomPtr dim =
+        ir::SymInt::symbol(executable().dims[static_cast<size_t>(read->dim)].symbol()).as_atom();
+    return std::ranges::any_of(buffer.shape,
+                               [&](const ir::SymInt& size) { return size.uses(dim); });
+  });
 }
 
 runtime::DeviceAddress Context::Impl::place_of(const DeviceBuffer& memory,
@@ -94,9 +104,10 @@ runtime::DeviceAddress Context::Impl::place_of(const DeviceBuffer& memory,
                                                std::string_view kind) const {
   const exec::Sizes& sizes = sizes_of(buffer);
   const std::int64_t bytes = sizes.of(buffer.bytes);
-  if (memory.bytes() != bytes)
+  if (is_counted(buffer) ? memory.bytes() < bytes : memory.bytes() != bytes)
     fail_input(kind, " '", buffer.name, "': a device buffer of ", memory.bytes(), " bytes; ",
-               type_text(buffer.dtype, sizes.of(buffer.shape)), " takes ", bytes);
+               type_text(buffer.dtype, sizes.of(buffer.shape)),
+               is_counted(buffer) ? ", which its run may count, takes " : " takes ", bytes);
   if (bytes > 0 && memory.impl_->device.get() != &program->device())
     fail_input(kind, " '", buffer.name, "': a buffer of ", memory.device(),
                "; the graph was compiled for ", program->device().name());
@@ -146,7 +157,7 @@ void Context::Impl::check_apart_from_states() const {
                          const std::vector<runtime::DeviceAddress>& addresses) {
     for (size_t i = 0; i < addresses.size(); ++i) {
       const exec::BufferInfo& buffer = buffer_of(executable(), numbers, i);
-      const auto bytes = static_cast<std::uint64_t>(context.sizes().of(buffer.bytes));
+      const auto bytes = static_cast<std::uint64_t>(context.largest_sizes().of(buffer.bytes));
       for (const auto& [number, memory] : bound) {
         const std::uint64_t begin = memory.address();
         if (bytes > 0 && addresses[i] < begin + static_cast<std::uint64_t>(memory.bytes_) &&
@@ -277,6 +288,10 @@ std::vector<TensorSpec> Context::inputs() const {
 
 std::vector<TensorSpec> Context::outputs() const {
   return specs_of(*impl_->program, impl_->executable().outputs, &impl_->context.sizes());
+}
+
+std::vector<TensorSpec> Context::largest_outputs() const {
+  return specs_of(*impl_->program, impl_->executable().outputs, &impl_->context.largest_sizes());
 }
 
 std::vector<HostTensor> Context::run(std::span<const HostTensor> inputs) {

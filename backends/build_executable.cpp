@@ -12,6 +12,7 @@
 #include "backends/constants.h"
 #include "backends/emit/emit.h"
 #include "ir/append.h"
+#include "ir/counted_dims.h"
 #include "ir/sizes.h"
 #include "scheduler/legalize.h"
 #include "scheduler/memory_plan.h"
@@ -247,11 +248,32 @@ class Builder {
     executable_.steps.emplace_back(std::move(call));
   }
 
+  // A size is read from where it is counted; its value is copied where the graph uses it.
+  void add_read(const ir::Node& node, const Region& region) {
+    const ir::CountedDim counted = *ir::counted_dim(node);
+    const auto dim = std::ranges::find(executable_.dims, counted.name, &exec::OpenDim::name);
+    TCC_CHECK(dim != executable_.dims.end(), "no dim '", counted.name, "'");
+    const auto place = [&](const ir::Value* value) {
+      return exec::Address{buffer_of(value, region.layout(value))};
+    };
+    const exec::Address from = place(node.inputs[0]);
+    const ir::Value* result = node.outputs[0];
+    const bool is_used = std::ranges::count(graph_.outputs, result) > 0 ||
+                         std::ranges::any_of(regions_, [&](const Region* r) {
+                           return r->slot_of_input(result) >= 0;
+                         });
+    if (is_used)
+      executable_.steps.emplace_back(exec::Copy{place(result), from, size_bytes(DType::i64)});
+    executable_.steps.emplace_back(
+        exec::ReadSize{static_cast<int>(dim - executable_.dims.begin()), from, counted.most});
+  }
+
   // A call of the host, or the fills of the region's workspaces and its launches, by choice; what
   // compiling decides comes later.
   void add_steps(size_t region) {
     if (const ir::Node* call = candidates_[region]->host_call())
-      return add_call(*call, *regions_[region]);
+      return call->op->most_counted ? add_read(*call, *regions_[region])
+                                    : add_call(*call, *regions_[region]);
     std::vector<int> buffers;
     for (const auto* values : {&regions_[region]->inputs, &regions_[region]->outputs})
       for (const ir::Value* value : *values)
@@ -498,8 +520,8 @@ class Builder {
     std::vector<const std::vector<sched::Workspace>*> workspaces;
     for (const std::vector<sched::Workspace>& of_region : workspaces_)
       workspaces.push_back(&of_region);
-    const sched::ArenaPlan plan =
-        sched::plan_memory(sched::lifetimes(graph_, regions_, workspaces, updates_));
+    const sched::ArenaPlan plan = sched::plan_memory(
+        sched::lifetimes(graph_, regions_, workspaces, updates_), sched::CountedStages(graph_));
     executable_.arena_bytes = plan.bytes;
     executable_.live_bytes_peak = plan.live_peak;
     const sched::Lifetime* largest = nullptr;

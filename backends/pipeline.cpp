@@ -7,6 +7,7 @@
 
 #include "backends/build_executable.h"
 #include "ir/append.h"
+#include "ir/counted_dims.h"
 #include "ir/layers.h"
 #include "ir/passes/common_subexpressions.h"
 #include "ir/passes/convert_precision.h"
@@ -195,7 +196,28 @@ std::optional<MatmulPrecision> parse_matmul_precision(std::string_view name) {
   return std::nullopt;
 }
 
+namespace {
+
+// Opens the dims that runs count, to their ranges; graphs that were settled before have them open.
+void open_counted_dims(const ir::Graph& graph, CompileOptions& options) {
+  for (const auto& sizes : options.specialize)
+    for (const auto& [name, size] : sizes) ir::refuse_counted(graph, name);
+  for (const auto& [name, value] : options.equal_dims) ir::refuse_counted(graph, name);
+  for (const auto& [name, size] : options.dims)
+    if (!options.open_dims.contains(name)) ir::refuse_counted(graph, name);
+  for (const auto& [name, range] : options.open_dims)
+    if (range.least > 0 || range.multiple > 1) ir::refuse_counted(graph, name);
+  for (const auto& [name, range] : ir::counted_ranges(graph, options.dims, options.open_dims)) {
+    options.open_dims.emplace(name, range);
+    if (const int64_t usual = graph.dims.at(name); usual > 0)
+      options.dims.emplace(name, std::min(usual, range.most));
+  }
+}
+
+}  // namespace
+
 ir::DimExpressions settle_dims(ir::Graph& graph, CompileOptions& options) {
+  open_counted_dims(graph, options);
   ir::DimExpressions equal = ir::write_equal_dims(graph, options.dims, options.open_dims,
                                                   std::exchange(options.equal_dims, {}));
   for (const auto& [name, value] : equal)
@@ -224,7 +246,8 @@ struct Settled {
   Settled(const ir::Graph& given, const CompileOptions& given_options)
       : options(given_options), graph(settle(given)) {}
   const ir::Graph& settle(const ir::Graph& given) {
-    if (options.open_dims.empty() && options.equal_dims.empty()) return given;
+    if (options.open_dims.empty() && options.equal_dims.empty() && ir::counted_dims(given).empty())
+      return given;
     copy = given.clone();
     for (const auto& [name, value] : settle_dims(*copy, options))
       log_parts(LogLevel::info, LogChannel::compile, given.name, ": dim ", name, " is ", value);

@@ -357,11 +357,23 @@ class Checker {
       check_written(str("the host's function '", call.function, "'"), {buffer});
   }
 
+  void check_step(const ReadSize& read) {
+    within("the dim whose size is read", read.dim, 0, last_of(e_.dims));
+    check_address(read.from);
+    known(read.most);
+    const OpenDim& dim = e_.dims[static_cast<size_t>(read.dim)];
+    if (growing_.contains(read.dim) || !read_.insert(read.dim).second)
+      fail_input("the size of '", dim.name, "' is read twice, or is a state's length");
+    if (dim.range.multiple != 1)
+      fail_input("the size of '", dim.name, "' is read and a multiple of ", dim.range.multiple);
+  }
+
   const Executable& e_;
   std::set<std::string, std::less<>> dims_, symbols_;
   std::vector<int> owners_;                  // by buffer
   std::set<int> states_;                     // buffers
   std::map<int, const StateInfo*> growing_;  // the first one by dim
+  std::set<int> read_;                       // dims
 };
 
 // Everything that depends on the values of symbols.
@@ -499,6 +511,11 @@ class RangeChecker {
     require("a fill", fill.to, bytes);
     if (bytes % 4 != 0 || sizes_.of(fill.to.offset) % 4 != 0)
       fail_input("a fill of ", bytes, " bytes at ", fill.to.offset.to_string());
+  }
+
+  void check_step(const ReadSize& read) const {
+    require("a size", read.from, size_bytes(DType::i64));
+    sizes_.of(read.most);
   }
 
   // The host gets dense tensors.

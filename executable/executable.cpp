@@ -67,6 +67,13 @@ bool runs(const Step& step, std::span<const int> choices) {
       step);
 }
 
+std::vector<const ReadSize*> size_reads(const Executable& executable) {
+  std::vector<const ReadSize*> reads;
+  for (const Step& step : executable.steps)
+    if (const auto* read = std::get_if<ReadSize>(&step)) reads.push_back(read);
+  return reads;
+}
+
 std::vector<int> state_buffers(const Executable& executable) {
   std::vector<int> buffers;
   for (const StateInfo& state : executable.states) buffers.push_back(state.buffer);

@@ -102,9 +102,17 @@ struct HostCall {
   std::vector<int> reads, writes;  // buffers
 };
 
-// Reading a size back will be a further kind, with the number that the file format reserves.
+// The size of an open dim, which steps before it count into memory, an i64 from 0 to `most`. The
+// run waits for it, and the steps behind it are those of that size. Those before it use nothing
+// that depends on it, whatever it is taken for. Each dim has one such step at most.
+struct ReadSize {
+  int dim = 0;  // index into dims
+  Address from;
+  SymInt most = 0;
+};
+
 // Collectives are host calls.
-using Step = std::variant<KernelLaunch, Copy, Fill, HostCall>;
+using Step = std::variant<KernelLaunch, Copy, Fill, HostCall, ReadSize>;
 
 // A buffer of the kind state, dense and row-major, and what it holds at first: a constant of as
 // many bytes, or zeros (-1).
@@ -201,6 +209,9 @@ int64_t count_usual_launches(const Executable& executable);
 std::vector<int> choices(const Executable& executable, const Sizes& sizes);
 // Whether the step runs with these choices.
 bool runs(const Step& step, std::span<const int> choices);
+
+// The steps that read sizes back, in order.
+std::vector<const ReadSize*> size_reads(const Executable& executable);
 
 // The buffers of the states, in order.
 std::vector<int> state_buffers(const Executable& executable);

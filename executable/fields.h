@@ -157,7 +157,7 @@ void fields(A& a, Address& x) {
   all(a, x.buffer, x.offset);
 }
 
-// The alternative's number, then its fields. Among steps, 4 is reserved for reading a size back.
+// The alternative's number, then its fields. Steps have ReadSize since version 17.
 template <class A, class... T>
 void fields(A& a, std::variant<T...>& x) {
   if constexpr (A::reads) {
@@ -215,6 +215,11 @@ void fields(A& a, Fill& x) {
 template <class A>
 void fields(A& a, HostCall& x) {
   all(a, x.function, x.reads, x.writes);
+}
+
+template <class A>
+void fields(A& a, ReadSize& x) {
+  all(a, x.dim, x.from, x.most);
 }
 
 template <class A>

@@ -29,7 +29,7 @@
 
 namespace tcc::exec {
 
-inline constexpr uint32_t kFormatVersion = 16;
+inline constexpr uint32_t kFormatVersion = 17;
 // Versions from here on are read: those that packages were written in (docs/packages.md).
 inline constexpr uint32_t kOldestFormatVersion = 9;
 // "9 to 11": for messages.

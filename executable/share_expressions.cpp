@@ -45,6 +45,10 @@ class Sharer {
     share(fill.bytes);
   }
   void share(HostCall&) {}
+  void share(ReadSize& read) {
+    share(read.from);
+    share(read.most);
+  }
 
  private:
   struct Hash {

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "ir/counted_dims.h"
 #include "ir/op.h"
 #include "ir/suggest.h"
 #include "support/error.h"
@@ -95,6 +96,7 @@ void call_external(const ExternalFunction& function, std::span<const DeviceValue
 }
 
 bool has_effects(const Node& node) {
+  if (node.op->most_counted) return counted_dim(node).has_value();  // shapes have the dim
   return node.op->kind == OpKind::external &&
          external_function(node.attr<std::string>("function"))->has_effects;
 }

@@ -4,6 +4,7 @@
 
 #include "ir/append.h"
 #include "ir/bind_nodes.h"
+#include "ir/counted_dims.h"
 #include "ir/graph.h"
 #include "ir/op.h"
 #include "ir/size_range.h"
@@ -296,7 +297,9 @@ Numbers usual_sizes(const Graph& graph, const Numbers& given, const SizeRanges& 
   return numbers;
 }
 
-Graph bind_dims(const Graph& graph, const Numbers& numbers, const SizeRanges& open) {
+Graph bind_dims(const Graph& graph, const Numbers& numbers, const SizeRanges& given) {
+  SizeRanges open = given;
+  open.merge(counted_ranges(graph, numbers, given));
   Binding binding{usual_sizes(graph, numbers, open), {}};
   for (const auto& [symbol, range] : open) {
     if (range.multiple > 1 && graph.dims.contains(symbol_name(symbol, range)))

@@ -134,7 +134,7 @@ enum class OpKind : uint8_t {
   scan,         // a prefix operation along `dim`
   sort,         // orders runs of elements along `dim`: sort_runs
   composite,    // `compose`
-  external,     // calls a function of the host's (ir/external.h): a step between kernels
+  external,  // a step between kernels: calls a function of the host's (ir/external.h), reads a size
 };
 
 // A case for the tests that loop over the table: inputs by type, attributes. Float inputs are drawn
@@ -186,6 +186,9 @@ struct OpDef {
   // The same of a part of the state (ir/append.h), which the element function gives alone. The
   // result lies in the state's memory.
   bool appends = false;
+  // An op that counts: its attribute `size` is the symbol of a dim whose size each run gives, at
+  // most this (ir/counted_dims.h). Compositions end in `read_size`.
+  std::function<SymInt(const Node&)> most_counted;
   // Pointwise ops of one operand: how far the f32 function of a device may be from the exact result
   // at x, where that is more than a few ulp of it. Null: nowhere. Noise (ir/reference/noise.h) is
   // that large.

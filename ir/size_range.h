@@ -66,7 +66,7 @@ using Numbers = std::map<std::string, int64_t, std::less<>>;
 // for a dim that the graph lacks and for a number that its range lacks.
 Numbers usual_sizes(const Graph& graph, const Numbers& numbers, const SizeRanges& open);
 // Graph::bind() with ranges of the dims that stay open. The sizes that estimates take are those of
-// usual_sizes().
+// usual_sizes(). Dims that runs count (ir/counted_dims.h) stay open unless `numbers` has them.
 Graph bind_dims(const Graph& graph, const Numbers& numbers, const SizeRanges& open);
 
 }  // namespace tcc::ir

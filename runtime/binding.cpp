@@ -28,6 +28,8 @@ Binding::Binding(const Program& program, const OwnMemory& memory)
     if (const auto* call = std::get_if<exec::HostCall>(&step))
       calls_.emplace_back(program.device(), executable, *call, program.function(call->function),
                           memory.sizes);
+    else if (const auto* read = std::get_if<exec::ReadSize>(&step))
+      sizes_.push_back({read, program.device().allocate(size_bytes(DType::i64))});
 }
 
 std::vector<Binding::Value> Binding::values_of(const std::vector<int>& buffers) const {
@@ -79,8 +81,21 @@ void Binding::reserve(std::span<const DeviceAddress> inputs,
 
 bool Binding::has_memory() const {
   const auto is_staged = [](const Value& value) { return value.staging != nullptr; };
-  return !calls_.empty() || std::ranges::any_of(inputs_, is_staged) ||
+  return !calls_.empty() || !sizes_.empty() || std::ranges::any_of(inputs_, is_staged) ||
          std::ranges::any_of(outputs_, is_staged);
+}
+
+void Binding::take_staging(Binding& before) {
+  const auto take = [](std::vector<Value>& values, std::vector<Value>& theirs) {
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i].bytes == theirs[i].bytes) std::swap(values[i].staging, theirs[i].staging);
+  };
+  take(inputs_, before.inputs_);
+  take(outputs_, before.outputs_);
+}
+
+size_t Binding::input_copies() const {
+  return static_cast<size_t>(std::ranges::count_if(inputs_, &Value::staged));
 }
 
 bool Binding::place(std::vector<Value>& values, std::span<const DeviceAddress> addresses) {
@@ -194,15 +209,23 @@ void Binding::add_call(HostCallSite& site, StepRange& range) {
   }
 }
 
-void Binding::each_part(
-    const std::function<void(size_t begin, size_t end, HostCallSite* call)>& use) const {
+void Binding::add_read(const exec::ReadSize& read, SizeSite& site, StepRange& range) {
+  range.size = &site;
+  auto& copy = next<BoundCopy>();
+  copy = {site.memory->address(), 0, size_bytes(DType::i64)};
+  add_slot(copy.from, read.from);
+}
+
+void Binding::make_parts() {
+  parts_.clear();
   size_t begin = 0;
   for (const StepRange& range : ranges_) {
-    if (!range.call) continue;
-    use(begin, range.middle, range.call);
-    begin = range.middle;
+    if (!range.call && !range.size) continue;
+    const size_t end = range.call ? range.middle : range.end;
+    parts_.push_back({begin, end, range.call, range.size});
+    begin = end;
   }
-  use(begin, steps_.size(), nullptr);
+  parts_.push_back({begin, steps_.size()});
 }
 
 void Binding::make_steps() {
@@ -225,11 +248,14 @@ void Binding::make_steps() {
   };
   add_copies(inputs_);
   auto call = calls_.begin();
+  auto size = sizes_.begin();
   for (const exec::Step& step : steps) {
     StepRange& range = ranges_.emplace_back();
     range.begin = used_;
     if (std::holds_alternative<exec::HostCall>(step))
       add_call(*call++, range);
+    else if (const auto* read = std::get_if<exec::ReadSize>(&step))
+      add_read(*read, *size++, range);
     else if (exec::runs(step, choices_))
       add(step);
     range.end = used_;
@@ -237,6 +263,7 @@ void Binding::make_steps() {
   }
   add_copies(outputs_);
   steps_.resize(used_);
+  make_parts();
   made_ = true;
 }
 

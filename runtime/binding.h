@@ -2,7 +2,6 @@
 // kernels assume (exec::assumed_alignments) pass through staging buffers that do.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -13,6 +12,12 @@ namespace tcc::runtime {
 
 // Addresses are those of all inputs or all outputs, in the graph's order; those of empty values are
 // not looked at.
+// A size that a run reads back, and where it passes through.
+struct SizeSite {
+  const exec::ReadSize* read;
+  std::unique_ptr<Buffer> memory;
+};
+
 class Binding {
  public:
   // `memory` is that of the program's other buffers. Both must outlive this.
@@ -35,20 +40,33 @@ class Binding {
   // as much. Steps that either has bound are no longer valid.
   void reuse(Binding& gone);
 
+  // Takes the staging buffers of the binding that ran the steps before a size was read, where they
+  // are as large: values of those steps are in them. bind() must be called for both again.
+  void take_staging(Binding& before);
+  // The bound steps at the beginning that copy inputs to their staging buffers.
+  size_t input_copies() const;
+
   // bind() makes these bound steps of a step of the executable: [begin, end), none of one that does
   // not run at these sizes, one for each of launches in a row. A call of the host comes after
-  // [begin, middle), which copies the buffers that it reads, if it gets copies.
+  // [begin, middle), which copies the buffers that it reads, if it gets copies. A size is read
+  // after its steps.
   struct StepRange {
     size_t begin = 0, middle = 0, end = 0;
     HostCallSite* call = nullptr;
+    SizeSite* size = nullptr;
   };
   const StepRange& range(size_t step) const { return ranges_[step]; }
   const std::vector<HostCallSite>& calls() const { return calls_; }
   // Whether it has made buffers that steps may use.
   bool has_memory() const;
-  // Gives the bound steps in order, in parts that end with a call of the host or, null, at the end.
-  void each_part(
-      const std::function<void(size_t begin, size_t end, HostCallSite* call)>& use) const;
+  // The bound steps in order, in parts that end with a call of the host, with a size that is read,
+  // or, with neither, at the end. Bindings of a program have as many parts at all sizes.
+  struct Part {
+    size_t begin = 0, end = 0;
+    HostCallSite* call = nullptr;
+    SizeSite* size = nullptr;
+  };
+  const std::vector<Part>& parts() const { return parts_; }
 
  private:
   // An input or an output.
@@ -76,12 +94,14 @@ class Binding {
   // Returns whether another set of values is staged than before.
   static bool place(std::vector<Value>& values, std::span<const DeviceAddress> addresses);
   void make_steps();
+  void make_parts();
   // The next step to be set, whose vectors keep their memory where there was such a step before.
   template <class Step>
   Step& next();
   void add(const exec::Step& step);
   void add_launches(const exec::KernelLaunch& launch);
   void add_call(HostCallSite& site, StepRange& range);
+  void add_read(const exec::ReadSize& read, SizeSite& site, StepRange& range);
   void add_slot(uint64_t& address, const exec::Address& at);
   Place place_of(const exec::Address& at) const;
   DeviceAddress address_of(const Place& place) const;
@@ -92,10 +112,12 @@ class Binding {
   std::vector<Place> places_;        // by buffer
   const std::vector<int> choices_;   // of the executable's tables
   std::vector<HostCallSite> calls_;  // in the order of the steps
+  std::vector<SizeSite> sizes_;      // likewise
   std::vector<BoundStep> steps_;
   size_t used_ = 0;                // of steps_, while they are made
   std::vector<StepRange> ranges_;  // by step of the executable
-  std::vector<Slot> slots_;        // within steps_ and calls_
+  std::vector<Part> parts_;
+  std::vector<Slot> slots_;  // within steps_ and calls_
   bool made_ = false;
 };
 

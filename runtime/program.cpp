@@ -128,11 +128,28 @@ const Program& Program::at(std::span<const int64_t> sizes) const {
   return found == variants_.end() ? *this : *found->program;
 }
 
+namespace {
+
+// A run is going on, which an exception ends, too.
+class InRun {
+ public:
+  explicit InRun(bool& flag) : flag_(flag) { flag_ = true; }
+  ~InRun() { flag_ = false; }
+  InRun(const InRun&) = delete;
+  InRun& operator=(const InRun&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
+
 Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream> stream,
                  const exec::Dims& dims, Allocate allocate)
     : program_(std::move(program)),
       stream_(std::move(stream)),
       reader_(program_->executable()),
+      size_reads_(exec::size_reads(program_->executable())),
       dims_(program_->executable().dims.size(), -1),
       allocate_(std::move(allocate)),
       states_(program_->executable().states.size()) {
@@ -140,7 +157,8 @@ Context::Context(std::shared_ptr<const Program> program, std::shared_ptr<Stream>
   for (size_t i = 0; i < states_.size(); ++i)
     if (std::ranges::all_of(state_buffer(i).shape, &exec::SymInt::is_const)) make_state(i, {});
   grows_ = std::ranges::any_of(program_->executable().states, &exec::StateInfo::grows);
-  if (program_->executable().dims.empty() || !dims.empty()) set_dims(dims);
+  for (const exec::ReadSize* read : size_reads_) dims_[static_cast<size_t>(read->dim)] = 1;
+  if (dims_.size() == size_reads_.size() || !dims.empty()) set_dims(dims);
 }
 
 Context::~Context() = default;
@@ -155,15 +173,19 @@ Context::Plan& Context::plan() const {
                "' is open: set the shapes of the inputs before a run that does not have them");
   auto& self = const_cast<Context&>(*this);
   self.take_lengths();
-  self.use(next_dims_);
+  self.use_next_dims();
   return *plan_;
 }
 
 void Context::set_dims(const exec::Dims& dims) {
   check_not_lengths(dims);
+  for (const exec::ReadSize* read : size_reads_)
+    if (const std::string& name = program_->executable().dims[static_cast<size_t>(read->dim)].name;
+        dims.contains(name))
+      fail_input("'", name, "' is counted by each run: it takes no size before");
   take_lengths();
   exec::read_dims(program_->executable(), dims, next_dims_);
-  use(next_dims_);
+  use_next_dims();
 }
 
 // The dims at hand, with the lengths that states have.
@@ -233,10 +255,33 @@ exec::Sizes Context::largest(const exec::Sizes& sizes) const {
 void Context::set_shapes(std::span<const exec::ShapeView> inputs) {
   take_lengths();
   reader_.read(inputs, next_dims_);
-  use(next_dims_);
+  use_next_dims();
 }
 
-void Context::use(std::span<const int64_t> dims) {
+// Sizes that are not read yet are none that cannot be.
+void Context::fit_counts(std::vector<int64_t>& dims) const {
+  for (const exec::ReadSize* read : size_reads_) {
+    int64_t& size = dims[static_cast<size_t>(read->dim)];
+    size = std::min(size, exec::sizes_of(program_->executable(), dims).of(read->most));
+  }
+}
+
+const exec::Sizes& Context::largest_sizes() const {
+  Plan& plan = this->plan();
+  if (size_reads_.empty()) return plan.sizes;
+  if (!plan.largest) {
+    std::vector<int64_t> dims = plan.dims;
+    for (const exec::ReadSize* read : size_reads_)
+      dims[static_cast<size_t>(read->dim)] = ir::kMostSize;
+    fit_counts(dims);
+    plan.largest = exec::sizes_of(program_->executable(), dims);
+  }
+  return *plan.largest;
+}
+
+void Context::use_next_dims() {
+  fit_counts(next_dims_);
+  const std::vector<int64_t>& dims = next_dims_;
   if (!plan_ || !std::ranges::equal(plan_->dims, dims)) {
     const auto kept = std::ranges::find_if(
         plans_, [&](const auto& plan) { return std::ranges::equal(plan->dims, dims); });
@@ -308,7 +353,10 @@ void Context::reserve_dims(const exec::Dims& dims) {
   check_not_lengths(dims);
   take_lengths();
   const exec::Executable& whole = program_->executable();
+  for (const exec::ReadSize* read : size_reads_)
+    next_dims_[static_cast<size_t>(read->dim)] = ir::kMostSize;
   exec::read_dims(whole, dims, next_dims_);
+  fit_counts(next_dims_);
   const exec::Executable& executable = program_->at(next_dims_).executable();
   const exec::Sizes sizes = exec::sizes_of(executable, open_in(executable, whole, next_dims_));
   if (!executable.dims.empty()) exec::check(executable, sizes);
@@ -353,6 +401,10 @@ void Context::make_arena(int64_t bytes) {
   refuse_while_captured("intermediate values");
   StateMemory larger = take(bytes);
   if (arena_bytes_ > 0) {
+    if (in_run_) {  // the values so far stay where they are in the arena
+      const BoundStep copy = BoundCopy{larger.address(), arena_.address(), arena_bytes_};
+      stream_->run({&copy, 1});
+    }
     stream_->synchronize();
     drop_recordings();
   }
@@ -397,6 +449,9 @@ std::span<const BoundStep> Context::steps_on(std::span<const DeviceAddress> inpu
   if (grows_)
     fail_input(program_->executable().name,
                ": a state grows with each run, and recorded steps are those of one length");
+  if (!size_reads_.empty())
+    fail_input(program_->executable().name,
+               " reads a size back while it runs, which no command buffer can");
   reserve(inputs, outputs);
   Binding& callers = *plan().callers;
   if (!callers.calls().empty())
@@ -409,19 +464,47 @@ void Context::run(std::span<const DeviceAddress> inputs, std::span<const DeviceA
   if (grows_ && stream_->is_capturing())
     fail_input(program_->executable().name,
                ": a state grows with each run, and a captured run is that of one length");
+  if (!size_reads_.empty() && stream_->is_capturing())
+    fail_input(program_->executable().name,
+               " reads a size back while it runs, which a captured stream cannot");
   reserve(inputs, outputs);
-  Binding& callers = *plan().callers;
-  const std::span<const BoundStep> steps = callers.bind(inputs, outputs);
-  if (!callers.calls().empty() && stream_->is_capturing())
-    for (const HostCallSite& call : callers.calls())
+  std::span<const BoundStep> steps = plan().callers->bind(inputs, outputs);
+  if (!plan().callers->calls().empty() && stream_->is_capturing())
+    for (const HostCallSite& call : plan().callers->calls())
       if (!call.may_be_captured())
         fail_input(program_->executable().name, " calls the host's function '", call.name(),
                    "', which a captured stream cannot: it does not say that it may be captured");
-  callers.each_part([&](size_t begin, size_t end, HostCallSite* call) {
-    if (begin < end) stream_->run(steps.subspan(begin, end - begin));
-    if (call) call->run(*stream_, through_);
-  });
+  const InRun running(in_run_);
+  for (size_t i = 0, count = plan().callers->parts().size(); i < count; ++i) {
+    Binding& callers = *plan().callers;
+    const Binding::Part part = callers.parts()[i];
+    if (part.begin < part.end) stream_->run(steps.subspan(part.begin, part.end - part.begin));
+    if (part.call) part.call->run(*stream_, through_);
+    if (!part.size || !take_size(*part.size)) continue;
+    plan().callers->take_staging(callers);
+    reserve(inputs, outputs);
+    steps = plan().callers->bind(inputs, outputs);
+  }
   grow();
+}
+
+// Whether the size is another one than that of the plan at hand, which is the size's from now on.
+bool Context::take_size(const SizeSite& site) {
+  int64_t size = 0;
+  stream_->copy_to_host(std::as_writable_bytes(std::span(&size, 1)), *site.memory, 0);
+  stream_->synchronize();
+  const exec::Executable& executable = plan().program->executable();
+  const exec::OpenDim& dim = executable.dims[static_cast<size_t>(site.read->dim)];
+  if (const int64_t most = plan().memory.sizes.of(site.read->most); size < 0 || size > most)
+    fail_input(executable.name, ": the run counted ", size, " for '", dim.name,
+               "', which is not from 0 to ", most);
+  exec::check_size(dim, size);
+  const std::vector<exec::OpenDim>& dims = program_->executable().dims;
+  const auto place = std::ranges::find(dims, dim.name, &exec::OpenDim::name) - dims.begin();
+  next_dims_ = dims_;
+  if (std::exchange(next_dims_[static_cast<size_t>(place)], size) == size) return false;
+  use_next_dims();
+  return true;
 }
 
 void Context::make_own_buffers(const exec::Sizes& sizes) {
@@ -458,16 +541,13 @@ Context::Plan& Context::bound_plan() {
   return plan;
 }
 
-Context::Plan& Context::recorded_plan() {
-  Plan& plan = bound_plan();
-  if (plan.recorded.empty()) {
-    std::vector<Recorded> recorded;
-    plan.own->each_part([&](size_t begin, size_t end, HostCallSite* call) {
-      recorded.push_back({program_->device().record(plan.steps.subspan(begin, end - begin)), call});
-    });
-    plan.recorded = std::move(recorded);
-  }
-  return plan;
+// The recording of a part of the steps on own buffers, which has some.
+const Recording& Context::recording(Plan& plan, size_t part) {
+  plan.recorded.resize(plan.own->parts().size());
+  std::unique_ptr<Recording>& recorded = plan.recorded[part];
+  const auto& [begin, end, call, size] = plan.own->parts()[part];
+  if (!recorded) recorded = program_->device().record(plan.steps.subspan(begin, end - begin));
+  return *recorded;
 }
 
 void Context::set_inputs(std::span<const Tensor> inputs) {
@@ -497,18 +577,18 @@ void Context::set_inputs(std::span<const Tensor> inputs) {
 
 // A size that comes at run time may come once: it is recorded when it comes again.
 void Context::replay() {
-  if (!dims_.empty() && !plan().has_run) {
+  const InRun running(in_run_);
+  for (size_t i = 0, count = bound_plan().own->parts().size(); i < count; ++i) {
     Plan& plan = bound_plan();
-    plan.own->each_part([&](size_t begin, size_t end, HostCallSite* call) {
-      if (begin < end) stream_->run(plan.steps.subspan(begin, end - begin));
-      if (call) call->run(*stream_, through_);
-    });
-    plan.has_run = true;
-    return;
-  }
-  for (const Recorded& part : recorded_plan().recorded) {
-    stream_->run(*part.recording);
+    const Binding::Part part = plan.own->parts()[i];
+    if (part.begin == part.end)
+      ;  // there is nothing between two calls
+    else if (dims_.empty() || plan.has_run)
+      stream_->run(recording(plan, i));
+    else
+      stream_->run(plan.steps.subspan(part.begin, part.end - part.begin));
     if (part.call) part.call->run(*stream_, through_);
+    if (i + 1 == count || (part.size && take_size(*part.size))) plan.has_run = true;
   }
 }
 
@@ -672,6 +752,7 @@ void Context::run_step(size_t i) {
     stream_->run(plan.steps.subspan(step.middle, step.end - step.middle));
   }
   stream_->synchronize();
+  if (step.size) take_size(*step.size);
 }
 
 std::vector<std::byte> Context::read(int buffer) {
@@ -743,8 +824,9 @@ std::vector<double> Context::time_steps() {
 }
 
 double Context::time_replay(int repeat) {
-  Plan& plan = recorded_plan();
-  if (plan.own->calls().empty()) return stream_->time(*plan.recorded.at(0).recording, repeat);
+  Plan& plan = bound_plan();
+  if (plan.own->parts().size() == 1) return stream_->time(recording(plan, 0), repeat);
+  for (int i = 0; i < 2; ++i) replay();  // the second one records
   stream_->synchronize();
   return host_seconds([&] {
            for (int i = 0; i < repeat; ++i) replay();

@@ -85,11 +85,16 @@ struct OwnMemory {
 };
 
 class Binding;
+struct SizeSite;
 
 // A state that grows has a length, which is the size of a dim: each run adds to it, and
 // reset_states() and set_state() set it. Sizes of other dims come from the shapes of inputs, from
 // set_dims() or with the constructor; what was made for some is kept for the next runs of these
 // sizes, and kKeptSizes of them are.
+//
+// A size that the device counts (exec::ReadSize) is read while the graph runs: the run waits for it
+// and goes on with the steps of that size. Memory that it needs more of is made then, unless
+// reserve_dims() has made it. Afterwards sizes() has it, and with it the shapes of outputs.
 class Context {
  public:
   static constexpr size_t kKeptSizes = 16;
@@ -182,6 +187,8 @@ class Context {
   Stream& stream() { return *stream_; }
   // Throws Error(bad_input) where the executable has open dims and no sizes were given yet.
   const exec::Sizes& sizes() const { return plan().sizes; }
+  // The same with the largest sizes for those that a run counts: outputs have that much room.
+  const exec::Sizes& largest_sizes() const;
   // The program that runs at these sizes, perhaps a variant: steps are numbered as its are.
   const Program& program_at_hand() const { return *plan().program; }
   // The part of the arena that the steps use at these sizes.
@@ -194,21 +201,18 @@ class Context {
  private:
   // Throws Error(bad_input) unless fits_state().
   void check_state(size_t i, DType dtype, const std::vector<int64_t>& shape) const;
-  struct Recorded {
-    std::unique_ptr<Recording> recording;
-    HostCallSite* call;
-  };
   // Everything that depends on the sizes.
   struct Plan {
     std::vector<int64_t> dims;
-    const Program* program = nullptr;  // or a variant
-    exec::Sizes sizes;                 // of the symbols of the whole
-    OwnMemory memory;                  // of the program, with its own symbols
+    const Program* program = nullptr;         // or a variant
+    exec::Sizes sizes;                        // of the symbols of the whole
+    std::optional<exec::Sizes> largest = {};  // where it reads sizes, made when it is asked for
+    OwnMemory memory;                         // of the program, with its own symbols
     std::unique_ptr<Binding> callers;
-    // On own buffers: the steps, and what is replayed, each up to a call of the host or the end.
+    // On own buffers: the steps, and the recordings of the binding's parts, made when they repeat.
     std::unique_ptr<Binding> own;
     std::span<const BoundStep> steps;
-    std::vector<Recorded> recorded;
+    std::vector<std::unique_ptr<Recording>> recorded;
     bool has_run = false;    // on own buffers
     uint64_t last_used = 0;  // by uses_
   };
@@ -218,8 +222,11 @@ class Context {
   void grow();
   void set_length(size_t i, int64_t length);
   void check_not_lengths(const exec::Dims& dims) const;
+  void fit_counts(std::vector<int64_t>& dims) const;
+  bool take_size(const SizeSite& site);
+  const Recording& recording(Plan& plan, size_t part);
   exec::Sizes largest(const exec::Sizes& sizes) const;
-  void use(std::span<const int64_t> dims);
+  void use_next_dims();
   std::unique_ptr<Plan> make_plan(std::span<const int64_t> dims);
   void make_states(const exec::Sizes& sizes);
   void make_state(size_t i, const exec::Sizes& sizes);
@@ -230,7 +237,6 @@ class Context {
   void make_own_buffers(const exec::Sizes& sizes);
   void drop_recordings();
   Plan& bound_plan();
-  Plan& recorded_plan();
   void check_counts(std::span<const DeviceAddress> inputs,
                     std::span<const DeviceAddress> outputs) const;
   const exec::BufferInfo& state_buffer(size_t i) const;
@@ -240,6 +246,9 @@ class Context {
   std::shared_ptr<Stream> stream_;
   CallThrough through_;
   exec::ShapeReader reader_;
+  // Sizes that runs read back are what the last one read, until the next one does.
+  const std::vector<const exec::ReadSize*> size_reads_;
+  bool in_run_ = false;  // between the parts of one
   std::vector<int64_t> dims_, next_dims_;
   std::vector<exec::ShapeView> shapes_;  // reused
   Allocate allocate_;

@@ -36,7 +36,7 @@ bool anchors_rows(const Node& node) {
 
 FusionGroups::FusionGroups(const ir::Graph& graph, const Target& target,
                            const RegionPrecision& precision)
-    : graph_(graph), target_(target), precision_(precision), uses_(graph.uses()) {
+    : graph_(graph), target_(target), precision_(precision), stages_(graph), uses_(graph.uses()) {
   for (const auto& node : graph.nodes()) {
     position_.emplace(node.get(), position_.size());
     bool is_output = std::any_of(node->outputs.begin(), node->outputs.end(), [&](const Value* v) {
@@ -419,6 +419,10 @@ const Match& FusionGroups::match(const std::vector<const Node*>& nodes) const {
 Match FusionGroups::find_match(const std::vector<const Node*>& nodes) const {
   Region whole = region(nodes);
   if (whole.outputs.empty()) return Refusal{"nothing reads its results"};
+  // Nodes of one stage alone make a kernel, so that no two regions wait for each other.
+  for (const Node* node : nodes)
+    if (stages_.of(node) != stages_.of(nodes.front()))
+      return Refusal{"a size is read back between them"};
   Match match = match_region(whole, target_);
   if (match || !whole.anchor || whole.anchor->op->kind != OpKind::contraction) return match;
   // Nobody knows how short a product of open dims is.

@@ -10,6 +10,7 @@
 
 #include "ir/graph.h"
 #include "scheduler/candidate.h"
+#include "scheduler/counted_stages.h"
 #include "scheduler/work.h"
 
 namespace tcc::sched {
@@ -110,6 +111,7 @@ class FusionGroups {
   const ir::Graph& graph_;
   const Target& target_;
   RegionPrecision precision_;
+  const CountedStages stages_;
   std::map<const ir::Value*, ir::Graph::Uses> uses_;
   std::unordered_map<const ir::Node*, size_t> position_;  // in the graph
   std::unordered_map<const ir::Node*, int> group_of_;

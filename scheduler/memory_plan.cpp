@@ -123,24 +123,29 @@ namespace {
 // A part of the arena for values that live at different times, none larger than `size`.
 struct Slot {
   SymInt offset, size;
+  int stage;
   std::vector<const Lifetime*> users;
 
-  bool takes(const Lifetime& other) const {
-    return (size - other.size).range().lo >= 0 &&
+  bool takes(const Lifetime& other, int its_stage) const {
+    return stage == its_stage && (size - other.size).range().lo >= 0 &&
            std::ranges::none_of(users, [&](const Lifetime* user) { return meet(*user, other); });
   }
 };
 
 // Adds places for the lifetimes `open` behind plan.bytes.
-void place_open(std::vector<size_t> open, ArenaPlan& plan) {
+void place_open(std::vector<size_t> open, const CountedStages& stages, ArenaPlan& plan) {
+  const auto stage_of = [&](size_t i) { return stages.of({&plan.lifetimes[i].size, 1}); };
   std::ranges::stable_sort(open, std::greater<>(),
                            [&](size_t i) { return plan.lifetimes[i].bytes; });
+  std::ranges::stable_sort(open, std::less<>(), stage_of);
   std::vector<Slot> slots;
   for (const size_t i : open) {
     const Lifetime& lifetime = plan.lifetimes[i];
-    auto slot = std::ranges::find_if(slots, [&](const Slot& s) { return s.takes(lifetime); });
+    const int stage = stage_of(i);
+    auto slot =
+        std::ranges::find_if(slots, [&](const Slot& s) { return s.takes(lifetime, stage); });
     if (slot == slots.end()) {
-      slots.push_back({plan.bytes, lifetime.size, {}});
+      slots.push_back({plan.bytes, lifetime.size, stage, {}});
       plan.bytes = plan.bytes + ir::ceildiv(lifetime.size, kArenaAlignment) * kArenaAlignment;
       slot = slots.end() - 1;
     }
@@ -151,7 +156,7 @@ void place_open(std::vector<size_t> open, ArenaPlan& plan) {
 
 }  // namespace
 
-ArenaPlan plan_memory(std::vector<Lifetime> lifetimes) {
+ArenaPlan plan_memory(std::vector<Lifetime> lifetimes, const CountedStages& stages) {
   ArenaPlan plan;
   plan.lifetimes = std::move(lifetimes);
   plan.offsets.resize(plan.lifetimes.size());
@@ -165,7 +170,7 @@ ArenaPlan plan_memory(std::vector<Lifetime> lifetimes) {
   plan.bytes = plan_arena(fixed);
   plan.live_peak = live_peak(plan.lifetimes);
   for (size_t i = 0; i < fixed.size(); ++i) plan.offsets[fixed_numbers[i]] = fixed[i].offset;
-  place_open(std::move(open), plan);
+  place_open(std::move(open), stages, plan);
   return plan;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "scheduler/counted_stages.h"
 #include "scheduler/kernel_sequence.h"
 #include "scheduler/region.h"
 #include "scheduler/state_plan.h"
@@ -50,8 +51,9 @@ struct ArenaPlan {
 
 // Values whose sizes are numbers lie as plan_arena says. Behind them are places for values with
 // open dims: several values have one if they live at different times and the first is the largest
-// for all sizes.
-ArenaPlan plan_memory(std::vector<Lifetime> lifetimes);
+// for all sizes. Where sizes are read back, places of later stages lie behind those of earlier
+// ones: what is in those stays when a size becomes known.
+ArenaPlan plan_memory(std::vector<Lifetime> lifetimes, const CountedStages& stages);
 
 // Sets the offsets; returns the arena's size. Tries several orders of first fit and keeps the best.
 int64_t plan_arena(std::vector<Lifetime>& lifetimes);

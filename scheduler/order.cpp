@@ -6,8 +6,10 @@
 #include <optional>
 #include <set>
 
+#include "ir/counted_dims.h"
 #include "ir/external.h"
 #include "ir/sizes.h"
+#include "scheduler/counted_stages.h"
 #include "scheduler/memory_plan.h"
 #include "scheduler/partition.h"
 #include "support/error.h"
@@ -52,6 +54,22 @@ void put_readers_first(const ir::Graph& graph, const std::vector<ScheduledRegion
   }
 }
 
+// Each region comes after the sizes that are read back before its stage.
+void put_sizes_first(const ir::Graph& graph, const std::vector<ScheduledRegion>& regions,
+                     Dependencies& d) {
+  const CountedStages stages(graph);
+  if (stages.is_one()) return;
+  std::vector<size_t> reads;  // by stage: the region that ends it
+  for (const ir::CountedDim& dim : ir::counted_dims(graph))
+    for (size_t r = 0; r < regions.size(); ++r)
+      if (regions[r].candidate().host_call() == dim.node) reads.push_back(r);
+  for (size_t r = 0; r < regions.size(); ++r) {
+    int stage = 0;
+    for (const ir::Node* node : regions[r].region().nodes) stage = std::max(stage, stages.of(node));
+    if (stage > 0) d.producers[r].push_back(reads.at(static_cast<size_t>(stage) - 1));
+  }
+}
+
 Dependencies analyse(const ir::Graph& graph, const std::vector<ScheduledRegion>& regions) {
   Dependencies d;
   std::set<const ir::Value*> outputs(graph.outputs.begin(), graph.outputs.end());
@@ -74,6 +92,7 @@ Dependencies analyse(const ir::Graph& graph, const std::vector<ScheduledRegion>&
     if (before) d.producers[r].push_back(*before);
     before = r;
   }
+  put_sizes_first(graph, regions, d);
   put_readers_first(graph, regions, d);
   return d;
 }

@@ -105,7 +105,9 @@ class OpsChecker {
     const std::vector<int> choices = exec::choices(executable(), sizes());
     for (size_t i = 0; i < steps.size(); ++i) {
       if (!exec::runs(steps[i], choices)) continue;
-      if (std::holds_alternative<exec::HostCall>(steps[i])) last_steps_.push_back(i);
+      if (std::holds_alternative<exec::HostCall>(steps[i]) ||
+          std::holds_alternative<exec::ReadSize>(steps[i]))
+        last_steps_.push_back(i);
       if (const auto* launch = std::get_if<exec::KernelLaunch>(&steps[i])) {
         const auto& kernel = executable().kernels[static_cast<size_t>(launch->kernel)];
         if (kernel.part == kernel.parts) last_steps_.push_back(i);

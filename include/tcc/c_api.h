@@ -517,6 +517,10 @@ TCC_API tcc_status tcc_context_input(tcc_context* context, size_t index,
                                      tcc_tensor_info* info) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_context_output(tcc_context* context, size_t index,
                                       tcc_tensor_info* info) TCC_NOEXCEPT;
+/* An output with the largest sizes of dims that a run counts: the room that it needs. After the run
+ * tcc_context_output has its shape. */
+TCC_API tcc_status tcc_context_largest_output(tcc_context* context, size_t index,
+                                              tcc_tensor_info* info) TCC_NOEXCEPT;
 TCC_API tcc_status tcc_context_state(tcc_context* context, size_t index,
                                      tcc_tensor_info* info) TCC_NOEXCEPT;
 

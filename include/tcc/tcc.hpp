@@ -336,22 +336,26 @@ class Context {
   Context& operator=(Context&&) noexcept;
 
   // Sets the sizes of the open dims for the runs that follow, by the shapes of the inputs in the
-  // graph's order, or by name (also that of a dim which is equal to open ones, which must agree with
-  // them); dims that are not named keep their sizes. A context keeps what it
-  // made for the last 16 sizes: for these, the call allocates nothing, compiles nothing and takes
-  // about a microsecond. Throws Error(bad_input), which names the input, its dim, the size and what
-  // it breaks (a number of the graph, a range, another input's size); the sizes are as before then.
+  // graph's order, or by name (also that of a dim which is equal to open ones, which must agree
+  // with them); dims that are not named keep their sizes. A context keeps what it made for the last
+  // 16 sizes: for these, the call allocates nothing, compiles nothing and takes about a
+  // microsecond. Throws Error(bad_input), which names the input, its dim, the size and what it
+  // breaks (a number of the graph, a range, another input's size); the sizes are as before then.
   void set_shapes(std::span<const std::span<const std::int64_t>> inputs);
   void set_shapes(const std::vector<std::vector<std::int64_t>>& inputs);
   void set_dims(const std::map<std::string, std::int64_t>& dims);
   // Makes the device memory that runs at these sizes need, as large as the largest: runs at sizes
   // that need no more allocate none. Other runs do, at the first run at a larger size.
   void reserve_dims(const std::map<std::string, std::int64_t>& dims);
-  // The open dims' sizes; empty before any were set.
+  // The open dims' sizes; empty before any were set. Those that a run counts are the last run's.
   std::map<std::string, std::int64_t> dims() const;
   // The inputs and outputs at these sizes. Throw Error(bad_input) where there are none yet.
   std::vector<TensorSpec> inputs() const;
   std::vector<TensorSpec> outputs() const;
+  // The outputs at these sizes and the largest ones of dims that a run counts on the device (the
+  // results of nonzero, say): the room that run_host and run_device need for them. A result lies
+  // dense at its beginning, and after the run outputs() has its shape.
+  std::vector<TensorSpec> largest_outputs() const;
 
   // Copies host tensors to device buffers of the context's own, runs the graph, waits and returns
   // the outputs. Open dims have the sizes of the tensors' shapes. Throws Error(bad_input) for a
@@ -370,8 +374,9 @@ class Context {
   // Runs on the caller's device memory (CUDA device pointers), in the graph's order. They are
   // dense, row-major and aligned to their elements; outputs overlap no other buffer. The call is
   // asynchronous on the stream: it allocates nothing and does not wait, so that it can be captured
-  // in a CUDA graph. Throws Error(bad_input) for a wrong number of pointers, a null pointer or a
-  // pointer that is not aligned to its elements.
+  // in a CUDA graph. Where the graph has dims that a run counts, it waits for each count and cannot
+  // be captured; outputs have the room of largest_outputs(). Throws Error(bad_input) for a wrong
+  // number of pointers, a null pointer or a pointer that is not aligned to its elements.
   //
   // If a pointer is not a multiple of TensorSpec::alignment, its tensor is copied from or to
   // aligned device memory of the context's own. The first run with such a pointer reserves that

@@ -3,6 +3,7 @@
 #include "ir/ops/_elementwise.h"
 #include "ir/ops/_indexing.h"
 #include "ir/ops/_integers.h"
+#include "ir/size_range.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops::op_searchsorted {
@@ -27,24 +28,47 @@ std::vector<Type> infer(const InferContext& context) {
   return {{DType::i64, values.shape}};
 }
 
-// Returns how many elements of the row come before the value. In a NaN's order, which is the last,
-// as `sort` has it.
+// Powers of two, the largest first, whose sum is `most` or more: the steps of a bisection.
+std::vector<int64_t> steps_to(int64_t most) {
+  std::vector<int64_t> steps;
+  for (int64_t step = 1; step > 0 && step <= most; step *= 2) steps.insert(steps.begin(), step);
+  return steps;
+}
+
+// Returns how many elements of the row come before the value, by bisection: those that are known to
+// do so are skipped, in steps that halve. In a NaN's order, which is the last, as `sort` has it.
 Expr element(ElementContext& context, std::span<const SymInt> index) {
   const Shape& sorted = context.operand_type(0).shape;
   const bool right = context.node().attr<bool>("right");
+  const SymInt length = sorted.back();
+  const int64_t most = std::min(length.range().hi, kMostSize);
+  const Expr value = context.operand(1, index);
   std::vector<SymInt> row;
   if (!is_shared(sorted)) row.assign(index.begin(), index.end() - 1);
-  const SymInt axis = context.new_axis(sorted.back());
-  row.push_back(axis);
-  const Expr x = context.operand(0, row), value = context.operand(1, index);
-  Expr before = call(right ? Fn::le : Fn::lt, {x, value});
-  if (is_float(value->dtype)) {
-    const Expr value_nan = unary(Fn::isnan, value), x_nan = unary(Fn::isnan, x);
-    const Expr behind =
-        right ? value_nan : call(Fn::logical_and, {value_nan, unary(Fn::logical_not, x_nan)});
-    before = call(Fn::logical_or, {before, behind});
-  }
-  return reduce(ReduceKind::sum, {axis}, cast(before, DType::i64));
+  row.emplace_back();
+  const auto comes_before = [&](const SymInt& place) {
+    row.back() = place;
+    const Expr x = context.operand(0, row);
+    Expr before = call(right ? Fn::le : Fn::lt, {x, value});
+    if (is_float(value->dtype)) {
+      const Expr value_nan = unary(Fn::isnan, value), x_nan = unary(Fn::isnan, x);
+      const Expr behind =
+          right ? value_nan : call(Fn::logical_and, {value_nan, unary(Fn::logical_not, x_nan)});
+      before = call(Fn::logical_or, {before, behind});
+    }
+    return before;
+  };
+  SymInt skipped = 0;
+  if (most > 0)
+    for (const int64_t step : steps_to(most)) {
+      const SymInt place = skipped + step - 1;  // the last of those that would be skipped
+      const Expr is_there = call(Fn::lt, {index_value(place), index_value(length)});
+      const Expr skips = select(is_there, comes_before(place), constant(DType::boolean, 0));
+      const Expr next = add(index_value(skipped),
+                            select(skips, constant(DType::i64, step), constant(DType::i64, 0)));
+      skipped = SymInt::indirect("skipped", next, {0, most});
+    }
+  return index_value(skipped);
 }
 
 void reference(EvalContext& context) {
@@ -54,8 +78,7 @@ void reference(EvalContext& context) {
   for_each_index(values.shape, [&](std::span<const int64_t>, int64_t offset) {
     const auto at = static_cast<size_t>(offset);
     const int64_t row = shared ? 0 : offset / values.shape.back();
-    int64_t count = 0;
-    for (int64_t k = 0; k < length; ++k) {
+    const auto comes_before = [&](int64_t k) {
       const auto from = static_cast<size_t>(row * length + k);
       int order = 0;  // of the row's element and the value
       if (sorted.is_float()) {
@@ -64,8 +87,11 @@ void reference(EvalContext& context) {
       } else {
         order = three_way(sorted.dtype, sorted.i[from], values.i[at]);
       }
-      count += order < 0 || (right && order == 0);
-    }
+      return order < 0 || (right && order == 0);
+    };
+    int64_t count = 0;
+    for (const int64_t step : steps_to(length))
+      if (count + step <= length && comes_before(count + step - 1)) count += step;
     context.outputs[0].i[at] = count;
   });
 }

@@ -4,10 +4,13 @@
 #include <bit>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/bind_nodes.h"
+#include "ir/counted_dims.h"
 #include "ir/external.h"
 #include "ir/reference/composition.h"
 #include "ir/reference/noise.h"
@@ -25,6 +28,7 @@ struct Session {
   uint64_t stream = 0;                                    // noise: the next tensor's
   std::unordered_map<std::string, bool> multiplies = {};  // by op
   std::unordered_map<std::string, std::unique_ptr<const Graph>> compositions = {};
+  Numbers counted = {};  // sizes of counted dims, once they are known
 };
 
 using Tensors = std::vector<RefTensor>;
@@ -278,6 +282,30 @@ class Evaluation {
   std::unordered_set<const Node*> needed_;
 };
 
+// The node with the numbers of dims that were counted so far. One that it counts stays a symbol.
+Graph::Part at_counted_sizes(const Session& session, const Node& node) {
+  Numbers numbers = session.counted;
+  OpenSizes open;
+  if (const std::optional<CountedDim> dim = counted_dim(node)) {
+    numbers[dim->name] = 0;
+    open.emplace(dim->name, SymInt::symbol(dim->name));
+  }
+  const Node* nodes[] = {&node};
+  return bind_nodes(nodes, {}, numbers, open);
+}
+
+void take_count(Session& session, const CountedDim& dim, const RefTensor& count) {
+  const int64_t size = count.i[0];
+  const int64_t most = dim.most.evaluate([&](const Atom& atom) -> std::optional<int64_t> {
+    const auto known = session.counted.find(atom.name);
+    return known == session.counted.end() ? std::nullopt : std::optional<int64_t>(known->second);
+  });
+  if (size < 0 || size > most)
+    fail_input(to_string(dim.node->location), ": ", dim.node->op_name(), ": the size of '",
+               dim.name, "' is ", size, ", which is not from 0 to ", most);
+  session.counted[dim.name] = size;
+}
+
 Tensors evaluate_graph(Session& session, const Graph& graph, const TensorRefs& inputs, int nesting,
                        const InterpretOptions& options) {
   Evaluation evaluation(graph, inputs, options.states);
@@ -285,7 +313,12 @@ Tensors evaluate_graph(Session& session, const Graph& graph, const TensorRefs& i
     if (!evaluation.is_needed(*node)) continue;
     TensorRefs operands;
     for (const Value* input : node->inputs) operands.push_back(evaluation.get(input));
-    Tensors outputs = evaluate_node(session, *node, operands, nesting);
+    const std::optional<CountedDim> counts = counted_dim(*node);
+    if (counts && !node->op->compose) take_count(session, *counts, *operands[0]);
+    std::optional<Graph::Part> bound;
+    if (!session.counted.empty()) bound = at_counted_sizes(session, *node);
+    const Node& known = bound ? *bound->nodes.at(node.get()) : *node;
+    Tensors outputs = evaluate_node(session, known, operands, nesting);
     if (options.observe) options.observe(*node, outputs);
     for (size_t k = 0; k < outputs.size(); ++k)
       evaluation.set(node->outputs[k], std::move(outputs[k]));

@@ -41,7 +41,8 @@ struct InterpretOptions {
 // as its composition, in f64, and rounded once. Nodes that no output and no state needs are
 // skipped; values and converted weights are freed after their last use.
 //
-// The graph must be bound (Graph::bind). Throws Error(bad_input) when an input's count, dtype or
+// The graph must be bound (Graph::bind); the sizes of counted dims come while it is evaluated.
+// Throws Error(bad_input) when an input's count, dtype or
 // shape differs from the graph's, and whatever loading a weight throws.
 std::vector<RefTensor> interpret(const Graph& bound_graph, const std::vector<RefTensor>& inputs,
                                  RefMode mode, const InterpretOptions& options = {});

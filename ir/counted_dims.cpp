@@ -1,0 +1,70 @@
+#include "ir/counted_dims.h"
+
+#include <algorithm>
+
+#include "ir/op.h"
+#include "support/error.h"
+
+namespace tcc::ir {
+
+std::optional<CountedDim> counted_dim(const Node& node) {
+  if (!node.op->most_counted) return std::nullopt;
+  const AtomPtr atom = node.attr<std::vector<SymInt>>("size")[0].as_atom();
+  if (!atom) return std::nullopt;
+  return CountedDim{&node, atom->name, node.op->most_counted(node)};
+}
+
+std::vector<CountedDim> counted_dims(const Graph& graph) {
+  std::vector<CountedDim> dims;
+  for (const auto& node : graph.nodes())
+    if (std::optional<CountedDim> dim = counted_dim(*node)) {
+      const auto same = std::ranges::find(dims, dim->name, &CountedDim::name);
+      if (same != dims.end())
+        fail_input(to_string(node->location), ": ", node->op_name(), ": dim '", dim->name,
+                   "' is counted by ", same->node->op_name(), " '", same->node->outputs[0]->name,
+                   "', too: each count needs a dim of its own");
+      dims.push_back(std::move(*dim));
+    }
+  return dims;
+}
+
+SymInt counted_size(const InferContext& context) {
+  const auto& size = context.node.attr<std::vector<SymInt>>("size");
+  const bool is_one = size.size() == 1;
+  const AtomPtr atom = is_one ? size[0].as_atom() : nullptr;
+  context.require(is_one && (size[0].is_const() || (atom && atom->kind == Atom::Kind::symbol)),
+                  "size must be the name of a dim, which gets its size from each run");
+  context.require(!size[0].is_const() || size[0].value() >= 0, "size must not be negative");
+  return size[0];
+}
+
+SizeRanges counted_ranges(const Graph& graph, const Numbers& numbers, const SizeRanges& open) {
+  SizeRanges ranges = open;
+  SizeRanges counted;
+  const auto size_of = [&](const AtomPtr& atom) -> std::optional<SymInt> {
+    if (atom->kind != Atom::Kind::symbol) return std::nullopt;
+    if (const auto range = ranges.find(atom->name); range != ranges.end())
+      return open_size(atom->name, range->second, range->second.least);
+    if (const auto number = numbers.find(atom->name); number != numbers.end())
+      return SymInt(number->second);
+    const auto usual = graph.dims.find(atom->name);
+    return usual == graph.dims.end() ? std::nullopt : std::optional<SymInt>(usual->second);
+  };
+  for (const CountedDim& dim : counted_dims(graph)) {
+    if (numbers.contains(dim.name) || open.contains(dim.name)) continue;
+    const int64_t most = dim.most.substitute(size_of).range().hi;
+    const SizeRange range{0, std::min(most, kMostSize), 1};
+    ranges.insert_or_assign(dim.name, range);
+    counted.emplace(dim.name, range);
+  }
+  return counted;
+}
+
+void refuse_counted(const Graph& graph, const std::string& given) {
+  for (const CountedDim& dim : counted_dims(graph))
+    if (dim.name == given)
+      fail_input("dim ", given, ": ", dim.node->op_name(), " '", dim.node->outputs[0]->name,
+                 "' counts it in each run: it takes no size before");
+}
+
+}  // namespace tcc::ir

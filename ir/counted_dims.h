@@ -1,0 +1,39 @@
+// Dims whose sizes a run counts: NonZero has as many results as the data has elements that are not
+// zero. Ops that count (OpDef::most_counted) have an attribute `size` with the dim's symbol.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/size_range.h"
+
+namespace tcc::ir {
+
+struct InferContext;
+
+struct CountedDim {
+  const Node* node;  // that counts
+  std::string name;
+  SymInt most;  // at most so many, by the shapes of what is counted
+};
+
+// The dim to which the node gives a size; nothing where it counts none or the size is a number.
+std::optional<CountedDim> counted_dim(const Node& node);
+// Those of the graph, in its order. Throws Error(bad_input) where two nodes count one dim.
+std::vector<CountedDim> counted_dims(const Graph& graph);
+
+// The attribute `size` of an op that counts: one symbol, or a number once it is bound. Throws
+// Error(bad_input) for anything else.
+SymInt counted_size(const InferContext& context);
+
+// The ranges of the graph's counted dims but those that `numbers` or `open` has, where other dims
+// have these numbers (defaults for the rest) and ranges.
+SizeRanges counted_ranges(const Graph& graph, const Numbers& numbers, const SizeRanges& open);
+
+// Throws Error(bad_input) for a counted dim among `given`, the names of dims that a user gave sizes
+// to: a run does.
+void refuse_counted(const Graph& graph, const std::string& given);
+
+}  // namespace tcc::ir
