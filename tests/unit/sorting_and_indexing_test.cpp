@@ -2,6 +2,7 @@
 // written down: those of PyTorch's and ONNX's descriptions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "scheduler/split_sort.h"
@@ -91,6 +92,30 @@ TEST(SearchSorted, CountsWhatComesBefore) {
   EXPECT_EQ(run("searchsorted", {row, x}, {{"right", true}}).i, (Ints{0, 3, 3, 4, 1}));
   const RefTensor rows = i64({2, 2}, {0, 1, 5, 6}), y = i64({2, 1}, {1, 6});
   EXPECT_EQ(run("searchsorted", {rows, y}).i, (Ints{1, 1}));
+}
+
+TEST(SearchSorted, FindsPlacesInRowsOfAnyLength) {
+  uint64_t state = 1;
+  const auto draw = [&](int64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<int64_t>((state >> 33) % static_cast<uint64_t>(below));
+  };
+  for (const int64_t n : {0, 1, 2, 31, 32, 33, 1023, 1024, 1025, 32768, 32769, 70000}) {
+    Ints row, values, before, behind;
+    for (int64_t i = 0; i < n; ++i) row.push_back(draw(n));
+    std::ranges::sort(row);
+    for (int i = 0; i < 50; ++i) values.push_back(draw(n + 3) - 1);
+    for (const int64_t value : values) {
+      before.push_back(std::ranges::lower_bound(row, value) - row.begin());
+      behind.push_back(std::ranges::upper_bound(row, value) - row.begin());
+    }
+    const auto tensor = [](const Ints& of) {
+      return i64({std::ssize(of)}, std::vector<double>(of.begin(), of.end()));
+    };
+    const RefTensor sorted = tensor(row), x = tensor(values);
+    EXPECT_EQ(run("searchsorted", {sorted, x}).i, before) << n;
+    EXPECT_EQ(run("searchsorted", {sorted, x}, {{"right", true}}).i, behind) << n;
+  }
 }
 
 TEST(Scans, LeaveOutTheirOwnElementAndGoBackwards) {
