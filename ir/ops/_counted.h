@@ -1,6 +1,8 @@
 // Ops whose results are as many as a run counts share these functions (ir/counted_dims.h).
 #pragma once
 
+#include <optional>
+
 #include "ir/builder.h"
 #include "ir/op.h"
 
@@ -15,5 +17,13 @@ Value* places_of(Builder& b, Value* flags, const SymInt& size);
 
 // The attribute `size` of a node that counts.
 SymInt size_of(const Node& node);
+
+// The attribute `dim` of an op that takes x as flattened where it has none.
+AttrDef optional_dim_attr();
+std::optional<int> optional_dim(const InferContext& context, int rank);
+std::optional<int> optional_dim(const Node& node, int rank);
+
+// x's slices along `dim` at `places` (i64 [size]), none where the dim is empty.
+Value* select_places(Builder& b, Value* x, int dim, Value* places);
 
 }  // namespace tcc::ir::ops

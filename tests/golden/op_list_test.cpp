@@ -67,6 +67,7 @@ constexpr Family kFamilies[] = {
      "permute repeat repeat_interleave reshape roll select slice split squeeze stack tile "
      "transpose tril triu unflatten unsqueeze "},
     {"Sorting", " argsort searchsorted sort sort_runs suppress topk "},
+    {"Counted results", " compress non_max_suppression nonzero read_size topk_counted unique "},
     {"Indexing",
      " embedding gather gather_nd hardmax index_select one_hot reverse_sequence scatter "
      "scatter_add "
