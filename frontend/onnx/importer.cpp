@@ -11,6 +11,8 @@
 #include "frontend/state_pairs.h"
 #include "frontend/tensor_file.h"
 #include "ir/layers.h"
+#include "ir/reference/interpreter.h"
+#include "ir/size_range.h"
 #include "support/error.h"
 #include "support/plural.h"
 
@@ -21,6 +23,7 @@ constexpr int64_t kMaxNodes = 500000;  // once functions are expanded and loops 
 constexpr int kMaxDepth = 32;          // of functions and subgraphs in one another
 constexpr size_t kMaxName = 1024;
 constexpr size_t kMaxRank = 64;
+constexpr int64_t kMaxKnownWork = int64_t{1} << 22;  // elements of which results are counted here
 
 std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
@@ -177,8 +180,7 @@ void Importer::read_initializers(const pb::GraphProto& graph, Scope& scope) {
 
 // ---- inputs
 
-SymInt Importer::symbol(const std::string& key, const std::string& name) {
-  if (const auto found = symbols_.find(key); found != symbols_.end()) return found->second;
+std::string Importer::new_dim_name(const std::string& name) const {
   std::string clean;
   for (const char c : name.substr(0, 200)) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -189,6 +191,12 @@ SymInt Importer::symbol(const std::string& key, const std::string& name) {
   if (clean.empty()) clean = "_";
   const std::string base = clean;
   for (int k = 2; graph_.dims.contains(clean); ++k) clean = str(base, "_", k);
+  return clean;
+}
+
+SymInt Importer::symbol(const std::string& key, const std::string& name) {
+  if (const auto found = symbols_.find(key); found != symbols_.end()) return found->second;
+  const std::string clean = new_dim_name(name);
   const auto bound = options_.dims.find(clean);
   graph_.dims[clean] = bound == options_.dims.end() ? 1 : bound->second;
   return symbols_[key] =
@@ -321,6 +329,10 @@ std::string Importer::why_unknown(const Value* value) const {
   if (!names.empty())
     return str("it depends on the data of input ", names, " (", input_option(),
                options_.is_tool ? " NAME=FILE.npy" : "", " gives it)");
+  for (const std::string& name : counts_of(value))
+    names += str(names.empty() ? "" : ", ", quoted_name(counted_.at(name)));
+  if (!names.empty())
+    return str("it depends on the number of results of ", names, ", which each run counts");
   for (const std::string& name : free_dims()) names += (names.empty() ? "" : ", ") + name;
   return str("it depends on dims that are not bound, in a way that is not followed (", dim_option(),
              options_.is_tool ? " binds " : " bind ", names.empty() ? "them" : names, ")");
@@ -342,6 +354,86 @@ std::vector<std::string> Importer::free_dims() const {
           names.push_back(atom->name);
       });
   return names;
+}
+
+// ---- sizes that runs count
+
+std::vector<std::string> Importer::counts_of(const Value* value) const {
+  std::set<std::string> names;
+  const auto add = [&](std::span<const SymInt> sizes) {
+    for (const SymInt& size : sizes)
+      size.visit_atoms([&](const ir::AtomPtr& atom) {
+        if (counted_.contains(atom->name)) names.insert(atom->name);
+      });
+  };
+  std::vector<const Value*> stack = {value};
+  std::set<const Value*> seen = {value};
+  while (!counted_.empty() && !stack.empty()) {
+    const Value* next = stack.back();
+    stack.pop_back();
+    add(next->shape());
+    if (next->kind != Value::Kind::result) continue;
+    for (const auto& [name, attr] : next->producer->attrs)
+      if (const auto* sizes = std::get_if<std::vector<SymInt>>(&attr)) add(*sizes);
+    for (const Value* input : next->producer->inputs)
+      if (input && seen.insert(input).second) stack.push_back(input);
+  }
+  return {names.begin(), names.end()};
+}
+
+std::vector<Value*> Importer::count_known(ir::Builder& b, const ir::OpDef& op,
+                                          const std::vector<Value*>& inputs,
+                                          const ir::Attrs& attrs) {
+  ir::Graph graph;
+  std::vector<Value*> operands;
+  int64_t work = 0;
+  for (const Value* input : inputs) {
+    const TensorPtr data = known_.tensor(input);
+    if (input && !data) return {};
+    if (input) work += data->numel();
+    operands.push_back(input ? graph.add_constant("", input->type, ir::make_constant(data))
+                             : nullptr);
+  }
+  if (work > kMaxKnownWork) return {};
+  ir::Attrs all = attrs;
+  all["size"] = ir::shape_attr({SymInt::symbol("N")});
+  graph.dims["N"] = 0;
+  const ir::Node* node = graph.add_node(op, operands, all, b.location());
+  graph.outputs = node->outputs;
+  graph.output_names.resize(graph.outputs.size());
+  std::vector<Value*> results;
+  for (const ir::RefTensor& result : ir::interpret(graph, {}, ir::RefMode::stepwise)) {
+    auto tensor = std::make_shared<const Tensor>(ir::to_tensor(result));
+    const ir::Type type{tensor->dtype(), {tensor->shape().begin(), tensor->shape().end()}};
+    results.push_back(graph_.add_constant("", type, ir::make_constant(tensor)));
+    results.back()->location = b.location();
+  }
+  return results;
+}
+
+std::vector<Value*> Importer::count(ir::Builder& b, const ir::OpDef& op,
+                                    const std::vector<Value*>& inputs, ir::Attrs attrs,
+                                    const std::string& result) {
+  for (const CountedResults& made : counted_results_)
+    if (made.op == &op && made.inputs == inputs && made.attrs == attrs) return made.results;
+  CountedResults made{&op, inputs, attrs, count_known(b, op, inputs, attrs)};
+  if (made.results.empty()) {
+    ir::Node node;
+    node.op = &op;
+    node.location = b.location();
+    node.inputs = inputs;
+    node.attrs = attrs;
+    node.attrs["size"] = ir::shape_attr({0});
+    ir::complete_attrs(op, node.attrs);
+    ir::infer_types(node);  // refuses what the op does not take
+    const std::string name = new_dim_name(result + "_count");
+    graph_.dims[name] = 0;
+    counted_[name] = b.location().layers ? b.location().layers->front() : name;
+    const int64_t most = op.most_counted(node).range().hi;
+    attrs["size"] = ir::shape_attr({ir::bounded_symbol(name, {0, most}, 0)});
+    made.results = b.ops(op.name, inputs, attrs);
+  }
+  return counted_results_.emplace_back(std::move(made)).results;
 }
 
 // ---- nodes
@@ -440,7 +532,7 @@ void Importer::fail_unknown(OpNode& op, const std::string& domain) const {
   if (unknown.size() > 1) fail(to_string(unknown));
   op.fail(str("operator ", quoted_name(op.type()),
               domain.empty() ? "" : str(" of domain ", quoted_name(domain)), " is not supported",
-              why_unsupported({.domain = domain, .op = op.type(), .first = ""})));
+              suggest_operator(op.type())));
 }
 
 int32_t Importer::narrow_operands(const OpNode& op, const Scope& scope,
