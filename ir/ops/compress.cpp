@@ -41,6 +41,16 @@ OpDef make() {
     if (!dim) x = b.reshape(x, {product(x->shape())});
     return {select_places(b, x, dim.value_or(0), places)};
   };
+  using enum DType;
+  const Attr size = shape_attr({SymInt::symbol("N")});
+  op.samples = {
+      {.inputs = {{f32, {5, 7}}, {boolean, {5}}}, .attrs = {{"size", size}, {"dim", ints({0})}}},
+      {.inputs = {{i64, {2, 3, 40}}, {boolean, {33}}},
+       .attrs = {{"size", size}, {"dim", ints({-1})}}},
+      {.inputs = {{f16, {3, 4}}, {boolean, {10}}}, .attrs = {{"size", size}}},
+      {.inputs = {{boolean, {0, 3}}, {boolean, {0}}},
+       .attrs = {{"size", size}, {"dim", ints({0})}}},
+      {.inputs = {{u8, Shape{}}, {boolean, {1}}}, .attrs = {{"size", size}}}};
   return op;
 }
 

@@ -85,6 +85,24 @@ OpDef make() {
   op.infer = infer;
   op.most_counted = [](const Node& node) { return product(node.inputs[kScores]->shape()); };
   op.compose = compose;
+  using enum DType;
+  const Attr size = shape_attr({SymInt::symbol("N")});
+  const Type one{f32, {1}}, most{i64, {1}};
+  op.samples = {{.inputs = {{f32, {1, 30, 4}}, {f32, {1, 1, 30}}, most, one, one},
+                 .attrs = {{"size", size}},
+                 .lo = 0,
+                 .hi = 1},
+                {.inputs = {{f32, {2, 40, 4}}, {f32, {2, 3, 40}}, {i64, Shape{}}, one},
+                 .attrs = {{"size", size}, {"center_point_box", int64_t{1}}},
+                 .lo = 0,
+                 .hi = 1,
+                 .int_hi = 30},
+                {.inputs = {{f16, {1, 9, 4}}, {f16, {1, 2, 9}}, most, {f16, Shape{}}},
+                 .attrs = {{"size", size}},
+                 .lo = 0,
+                 .hi = 1},
+                {.inputs = {{f32, {1, 5, 4}}, {f32, {1, 2, 5}}}, .attrs = {{"size", size}}},
+                {.inputs = {{f32, {2, 0, 4}}, {f32, {2, 3, 0}}, most}, .attrs = {{"size", size}}}};
   return op;
 }
 

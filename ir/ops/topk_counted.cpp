@@ -52,6 +52,15 @@ OpDef make() {
       results.push_back(select_places(b, sorted, dim, numbers));
     return results;
   };
+  using enum DType;
+  const Attr size = shape_attr({SymInt::symbol("N")});
+  op.samples = {
+      {.inputs = {{f32, {3, 9}}, {i64, {1}}}, .attrs = {{"size", size}}},
+      {.inputs = {{i32, {70, 2}}, {i64, Shape{}}},
+       .attrs = {{"size", size}, {"dim", int64_t{0}}, {"largest", false}}},
+      {.inputs = {{f16, {2, 8, 2}}, {i64, {1}}}, .attrs = {{"size", size}, {"dim", int64_t{1}}}},
+      {.inputs = {{boolean, {8}}, {i64, {1}}}, .attrs = {{"size", size}}},
+      {.inputs = {{f32, {0, 9}}, {i64, {1}}}, .attrs = {{"size", size}}}};
   return op;
 }
 

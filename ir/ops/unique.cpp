@@ -124,6 +124,24 @@ OpDef make() {
     return rows_of(x->shape(), optional_dim(node, x->rank())).n;
   };
   op.compose = compose;
+  using enum DType;
+  const Attr size = shape_attr({SymInt::symbol("N")});
+  const auto sample = [&](DType dtype, const Shape& shape, bool sorted, const Attrs& more = {}) {
+    Attrs attrs = more;
+    attrs["size"] = size;
+    attrs["sorted"] = sorted;
+    return OpSample{.inputs = {{dtype, shape}}, .attrs = attrs, .int_lo = -2, .int_hi = 2};
+  };
+  op.samples = {sample(i32, {50}, true),
+                sample(i32, {3, 7}, false),
+                sample(f32, {9}, true),
+                sample(boolean, {2, 5}, false),
+                sample(i64, {6, 2}, true, {{"dim", ints({0})}}),
+                sample(i8, {2, 40, 2}, false, {{"dim", ints({1})}}),
+                sample(f16, {3, 4}, true, {{"dim", ints({-1})}}),
+                sample(i32, {0, 4}, true, {{"dim", ints({0})}}),
+                sample(i32, {3, 0}, true, {{"dim", ints({0})}}),
+                sample(i32, Shape{}, true)};
   return op;
 }
 
