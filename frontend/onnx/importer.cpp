@@ -11,8 +11,6 @@
 #include "frontend/state_pairs.h"
 #include "frontend/tensor_file.h"
 #include "ir/layers.h"
-#include "ir/reference/interpreter.h"
-#include "ir/size_range.h"
 #include "support/error.h"
 #include "support/plural.h"
 
@@ -23,7 +21,6 @@ constexpr int64_t kMaxNodes = 500000;  // once functions are expanded and loops 
 constexpr int kMaxDepth = 32;          // of functions and subgraphs in one another
 constexpr size_t kMaxName = 1024;
 constexpr size_t kMaxRank = 64;
-constexpr int64_t kMaxKnownWork = int64_t{1} << 22;  // elements of which results are counted here
 
 std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
@@ -121,6 +118,7 @@ ir::Graph Importer::run() {
   incomplete_ = false;
   read_states(scope);
   graph_.remove_dead();
+  drop_unused_counts();
   graph_.make_names_unique();
   return std::move(graph_);
 }
@@ -354,86 +352,6 @@ std::vector<std::string> Importer::free_dims() const {
           names.push_back(atom->name);
       });
   return names;
-}
-
-// ---- sizes that runs count
-
-std::vector<std::string> Importer::counts_of(const Value* value) const {
-  std::set<std::string> names;
-  const auto add = [&](std::span<const SymInt> sizes) {
-    for (const SymInt& size : sizes)
-      size.visit_atoms([&](const ir::AtomPtr& atom) {
-        if (counted_.contains(atom->name)) names.insert(atom->name);
-      });
-  };
-  std::vector<const Value*> stack = {value};
-  std::set<const Value*> seen = {value};
-  while (!counted_.empty() && !stack.empty()) {
-    const Value* next = stack.back();
-    stack.pop_back();
-    add(next->shape());
-    if (next->kind != Value::Kind::result) continue;
-    for (const auto& [name, attr] : next->producer->attrs)
-      if (const auto* sizes = std::get_if<std::vector<SymInt>>(&attr)) add(*sizes);
-    for (const Value* input : next->producer->inputs)
-      if (input && seen.insert(input).second) stack.push_back(input);
-  }
-  return {names.begin(), names.end()};
-}
-
-std::vector<Value*> Importer::count_known(ir::Builder& b, const ir::OpDef& op,
-                                          const std::vector<Value*>& inputs,
-                                          const ir::Attrs& attrs) {
-  ir::Graph graph;
-  std::vector<Value*> operands;
-  int64_t work = 0;
-  for (const Value* input : inputs) {
-    const TensorPtr data = known_.tensor(input);
-    if (input && !data) return {};
-    if (input) work += data->numel();
-    operands.push_back(input ? graph.add_constant("", input->type, ir::make_constant(data))
-                             : nullptr);
-  }
-  if (work > kMaxKnownWork) return {};
-  ir::Attrs all = attrs;
-  all["size"] = ir::shape_attr({SymInt::symbol("N")});
-  graph.dims["N"] = 0;
-  const ir::Node* node = graph.add_node(op, operands, all, b.location());
-  graph.outputs = node->outputs;
-  graph.output_names.resize(graph.outputs.size());
-  std::vector<Value*> results;
-  for (const ir::RefTensor& result : ir::interpret(graph, {}, ir::RefMode::stepwise)) {
-    auto tensor = std::make_shared<const Tensor>(ir::to_tensor(result));
-    const ir::Type type{tensor->dtype(), {tensor->shape().begin(), tensor->shape().end()}};
-    results.push_back(graph_.add_constant("", type, ir::make_constant(tensor)));
-    results.back()->location = b.location();
-  }
-  return results;
-}
-
-std::vector<Value*> Importer::count(ir::Builder& b, const ir::OpDef& op,
-                                    const std::vector<Value*>& inputs, ir::Attrs attrs,
-                                    const std::string& result) {
-  for (const CountedResults& made : counted_results_)
-    if (made.op == &op && made.inputs == inputs && made.attrs == attrs) return made.results;
-  CountedResults made{&op, inputs, attrs, count_known(b, op, inputs, attrs)};
-  if (made.results.empty()) {
-    ir::Node node;
-    node.op = &op;
-    node.location = b.location();
-    node.inputs = inputs;
-    node.attrs = attrs;
-    node.attrs["size"] = ir::shape_attr({0});
-    ir::complete_attrs(op, node.attrs);
-    ir::infer_types(node);  // refuses what the op does not take
-    const std::string name = new_dim_name(result + "_count");
-    graph_.dims[name] = 0;
-    counted_[name] = b.location().layers ? b.location().layers->front() : name;
-    const int64_t most = op.most_counted(node).range().hi;
-    attrs["size"] = ir::shape_attr({ir::bounded_symbol(name, {0, most}, 0)});
-    made.results = b.ops(op.name, inputs, attrs);
-  }
-  return counted_results_.emplace_back(std::move(made)).results;
 }
 
 // ---- nodes

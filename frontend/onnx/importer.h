@@ -98,6 +98,8 @@ class Importer {
   // The results where all operands are known; none otherwise.
   std::vector<Value*> count_known(ir::Builder& b, const ir::OpDef& op,
                                   const std::vector<Value*>& inputs, const ir::Attrs& attrs);
+  // Removes what counts a dim that no other node and no output has.
+  void drop_unused_counts();
   bool stays_open(const SymInt& extent) const;
   // Fails where `info` says that the value is of another type.
   void check_element_type(const pb::ValueInfoProto& info, const Operand& operand,
@@ -139,6 +141,7 @@ class Importer {
     std::vector<Value*> results;
   };
   std::vector<CountedResults> counted_results_;
+  int64_t known_counts_ = 0;  // elements of the operands of those that were counted here
   std::map<const Nodes*, std::vector<int>> orders_;  // of graphs, bodies and functions
   bool incomplete_ = true;
   bool warned_ = false;  // of an opset that is newer than the rules

@@ -54,6 +54,17 @@ TEST(OnnxCounted, TheSameIsCountedOnce) {
   EXPECT_EQ(run(graph, {f32({4}, {0, 1, 1, 0})})[0].i, (Ints{2, 4}));
 }
 
+TEST(OnnxCounted, UnusedCountsAreDropped) {
+  OnnxModel model;
+  model.input("x", {{4}}).node("NonZero", {"x"}, {"a"}).node("Cast", {"a"}, {"b"}, {{"to", 6}});
+  model.node("NonZero", {"b"}, {"c"}).node("Shape", {"c"}, {"unused"});
+  model.node("NonZero", {"x"}, {"d"}).node("Size", {"d"}, {"size"});
+  model.node("Neg", {"x"}, {"y"}).output("y");
+  EXPECT_TRUE(model.import().dims.empty());
+  model.output("size");
+  EXPECT_EQ(counted(model.import()), testing::OnnxNames{"a_count"});
+}
+
 TEST(OnnxCounted, ConstantsAreCountedWhenTheFileIsRead) {
   OnnxModel model;
   model.input("x", {{3}}).ints("c", {0, 5, 0, 7}).node("NonZero", {"c"}, {"places"});
