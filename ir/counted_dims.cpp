@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/op.h"
+#include "ir/sizes.h"
 #include "support/error.h"
 
 namespace tcc::ir {
@@ -14,6 +15,20 @@ std::optional<CountedDim> counted_dim(const Node& node) {
   return CountedDim{&node, atom->name, node.op->most_counted(node)};
 }
 
+namespace {
+
+// What a run gets, and what it keeps for the next one, has its size before it begins.
+void refuse_given(const Graph& graph, const CountedDim& dim) {
+  for (const auto* values : {&graph.inputs, &graph.states})
+    for (const Value* value : *values)
+      if (open_dims(value->shape()).contains(dim.name))
+        fail_input(to_string(dim.node->location), ": ", dim.node->op_name(), ": dim '", dim.name,
+                   "' is one of ", value->kind == Value::Kind::state ? "state" : "input", " '",
+                   value->name, "': what a run counts needs a dim of its own");
+}
+
+}  // namespace
+
 std::vector<CountedDim> counted_dims(const Graph& graph) {
   std::vector<CountedDim> dims;
   for (const auto& node : graph.nodes())
@@ -23,6 +38,7 @@ std::vector<CountedDim> counted_dims(const Graph& graph) {
         fail_input(to_string(node->location), ": ", node->op_name(), ": dim '", dim->name,
                    "' is counted by ", same->node->op_name(), " '", same->node->outputs[0]->name,
                    "', too: each count needs a dim of its own");
+      refuse_given(graph, *dim);
       dims.push_back(std::move(*dim));
     }
   return dims;
@@ -60,11 +76,11 @@ SizeRanges counted_ranges(const Graph& graph, const Numbers& numbers, const Size
   return counted;
 }
 
-void refuse_counted(const Graph& graph, const std::string& given) {
+void refuse_counted(const Graph& graph, const std::string& name, const std::string& said) {
   for (const CountedDim& dim : counted_dims(graph))
-    if (dim.name == given)
-      fail_input("dim ", given, ": ", dim.node->op_name(), " '", dim.node->outputs[0]->name,
-                 "' counts it in each run: it takes no size before");
+    if (dim.name == name)
+      fail_input(said.empty() ? str("dim ", name) : said, ": ", dim.node->op_name(), " '",
+                 dim.node->outputs[0]->name, "' counts it in each run: it takes no size before");
 }
 
 }  // namespace tcc::ir

@@ -21,7 +21,8 @@ struct CountedDim {
 
 // The dim to which the node gives a size; nothing where it counts none or the size is a number.
 std::optional<CountedDim> counted_dim(const Node& node);
-// Those of the graph, in its order. Throws Error(bad_input) where two nodes count one dim.
+// Those of the graph, in its order. Throws Error(bad_input) where two nodes count one dim, and
+// where an input or a state has it.
 std::vector<CountedDim> counted_dims(const Graph& graph);
 
 // The attribute `size` of an op that counts: one symbol, or a number once it is bound. Throws
@@ -32,8 +33,8 @@ SymInt counted_size(const InferContext& context);
 // have these numbers (defaults for the rest) and ranges.
 SizeRanges counted_ranges(const Graph& graph, const Numbers& numbers, const SizeRanges& open);
 
-// Throws Error(bad_input) for a counted dim among `given`, the names of dims that a user gave sizes
-// to: a run does.
-void refuse_counted(const Graph& graph, const std::string& given);
+// Throws Error(bad_input), which begins with `said` (by default "dim NAME"), for the name of a
+// counted dim that a user gave a size to: a run does.
+void refuse_counted(const Graph& graph, const std::string& name, const std::string& said = "");
 
 }  // namespace tcc::ir

@@ -102,6 +102,8 @@ class Device {
   // Whether its driver compiles kernels and runs none, for a device that is not there: load() alone
   // works. "auto" and list_devices() leave such a device out.
   virtual bool compiles_alone() const { return false; }
+  // False for the null device, which has memory and runs nothing.
+  virtual bool computes() const { return true; }
   // Whether its clocks fall while nothing runs, so that measurements must keep it busy.
   virtual bool dozes() const { return false; }
   virtual std::string pci_address() const { return ""; }  // "0000:3b:00.0"; "": unknown or none

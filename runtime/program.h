@@ -187,6 +187,8 @@ class Context {
   Stream& stream() { return *stream_; }
   // Throws Error(bad_input) where the executable has open dims and no sizes were given yet.
   const exec::Sizes& sizes() const { return plan().sizes; }
+  // Whether runs read sizes back: those in sizes() are the last run's.
+  bool reads_sizes() const { return !size_reads_.empty(); }
   // The same with the largest sizes for those that a run counts: outputs have that much room.
   const exec::Sizes& largest_sizes() const;
   // The program that runs at these sizes, perhaps a variant: steps are numbered as its are.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <set>
 
 #include "executable/open_dims.h"
 #include "frontend/state_file.h"
@@ -103,6 +104,10 @@ class RunPackage {
     step_counts_ = context.step_counts();
     outputs_ = context.run(inputs);
     run_seconds_ = seconds_since(begin);
+    if (context.reads_sizes()) {  // which are known now
+      arena_bytes_ = context.arena_bytes();
+      step_counts_ = context.step_counts();
+    }
     for (int i = 1; i < options_.runs; ++i) {
       if (!lengths_.empty()) {  // inputs may be as long as the states are now
         take_interface(program->executable(), context.sizes());
@@ -130,6 +135,8 @@ class RunPackage {
   exec::Dims sizes_of_run(const exec::Executable& executable, const InputFiles& files,
                           const ir::Numbers& at) {
     RunSizes sizes;
+    for (const exec::ReadSize* read : exec::size_reads(executable))
+      counted_.insert(executable.dims[static_cast<size_t>(read->dim)].name);
     lengths_.clear();
     for (const exec::StateInfo& state : executable.states)
       if (state.grows()) {
@@ -148,15 +155,20 @@ class RunPackage {
       if (const auto equal = std::ranges::find(executable.equal_dims, name, &exec::EqualDim::name);
           equal != executable.equal_dims.end())
         refuse_equal_dim(name, size, equal->value);
+      if (counted_.contains(name))
+        fail_input("--at ", name, "=", size, ": each run counts '", name,
+                   "': it takes no size before");
       if (std::ranges::find(executable.dims, name, &exec::OpenDim::name) == executable.dims.end())
         fail_input("--at ", name, "=", size, ": ", options_.package, " has no open dim '", name,
-                   "'", executable.dims.size() == lengths_.size() ? "" : "; it has ",
+                   "'",
+                   executable.dims.size() == lengths_.size() + counted_.size() ? "" : "; it has ",
                    dims_text(executable));
       sizes[name] = {size, "--at"};
     }
     std::vector<RunDim> dims;
     for (const exec::OpenDim& dim : executable.dims)
-      dims.push_back({dim.name, dim.symbol(), dim.range.multiple, dim.range});
+      if (!counted_.contains(dim.name))
+        dims.push_back({dim.name, dim.symbol(), dim.range.multiple, dim.range});
     std::vector<RunInput> inputs;
     for (const int number : executable.inputs) {
       const exec::BufferInfo& buffer = executable.buffers[static_cast<size_t>(number)];
@@ -165,7 +177,7 @@ class RunPackage {
     add_sizes_of_inputs(inputs, dims, files, sizes);
     exec::Dims result;
     for (const exec::OpenDim& dim : executable.dims) {
-      if (lengths_.contains(dim.name)) continue;
+      if (lengths_.contains(dim.name) || counted_.contains(dim.name)) continue;
       const auto known = sizes.find(dim.name);
       if (known == sizes.end())
         fail_input(options_.package, ": '", dim.name, "' has no size: give --at ", dim.name,
@@ -183,13 +195,15 @@ class RunPackage {
   std::string dims_text(const exec::Executable& executable) const {
     std::string text;
     for (const exec::OpenDim& dim : executable.dims)
-      if (!lengths_.contains(dim.name))
+      if (!lengths_.contains(dim.name) && !counted_.contains(dim.name))
         text += str(text.empty() ? "" : ", ", dim.name, " = ", dim.range.to_string());
     return text;
   }
 
   exec::Sizes first_sizes(const exec::Executable& executable) const {
     std::vector<int64_t> numbers(executable.dims.size(), -1);
+    for (size_t i = 0; i < numbers.size(); ++i)
+      if (counted_.contains(executable.dims[i].name)) numbers[i] = 0;
     exec::Dims all = dims_;
     all.insert(lengths_.begin(), lengths_.end());
     exec::read_dims(executable, all, numbers);
@@ -304,6 +318,7 @@ class RunPackage {
   std::vector<std::string> reports_;  // of these, in JSON
   exec::Dims dims_;                   // of the run at hand
   exec::Dims lengths_;                // the first ones of states that grow
+  std::set<std::string> counted_;     // dims that each run counts
   std::vector<NamedType> states_;
   std::vector<Tensor> last_;               // of the states, after the last run
   const runtime::Program* ran_ = nullptr;  // the whole, or a variant

@@ -18,6 +18,7 @@
 #include "frontend/state_file.h"
 #include "frontend/yaml/graph_writer.h"
 #include "ir/append.h"
+#include "ir/counted_dims.h"
 #include "ir/passes/single_run.h"
 #include "ir/reference/check.h"
 #include "ir/reference/interpreter.h"
@@ -140,7 +141,8 @@ class ProgramRun {
   void begin(const ir::Numbers& sizes) {
     open_sizes_.clear();
     for (const auto& [name, range] : compile_.open_dims)
-      if (!ir::state_of_length(graph_, name)) open_sizes_[name] = sizes.at(name);
+      if (!ir::state_of_length(graph_, name) && sizes.contains(name))
+        open_sizes_[name] = sizes.at(name);
     passed_ = true;
     comparisons_.clear();
     runs_.emplace(graph_, sizes, compile_);
@@ -165,14 +167,20 @@ class ProgramRun {
     for (const auto& [name, size] : at) {
       if (const auto equal = equal_.find(name); equal != equal_.end())
         refuse_equal_dim(name, size, equal->second);
+      ir::refuse_counted(graph_, name, str("--at ", name, "=", size));
       if (!compile_.open_dims.contains(name))
         fail_input("--at ", name, "=", size, ": --dim does not leave '", name, "' open");
       if (const ir::Value* state = ir::state_of_length(graph_, name))
         fail_input("--at ", name, "=", size, ": it is the length of state '", state->name, "'");
       known[name] = {size, "--at"};
     }
+    const std::vector<ir::CountedDim> counted = ir::counted_dims(graph_);
+    const auto is_counted = [&](const std::string& name) {
+      return std::ranges::count(counted, name, &ir::CountedDim::name) > 0;
+    };
     std::vector<RunDim> dims;
     for (const auto& [name, usual] : graph_.dims) {
+      if (is_counted(name)) continue;
       const auto open = compile_.open_dims.find(name);
       const ir::SizeRange range = open == compile_.open_dims.end() ? ir::SizeRange() : open->second;
       const ir::Value* grown = ir::state_of_length(graph_, name);
@@ -190,12 +198,15 @@ class ProgramRun {
     for (const auto& [name, range] : compile_.open_dims)
       if (const auto size = known.find(name); size != known.end())
         numbers[name] = size->second.size;
-    if (sizes_.empty()) say_sizes_taken(numbers);
+    std::erase_if(numbers, [&](const auto& entry) { return is_counted(entry.first); });
+    if (sizes_.empty()) say_sizes_taken(numbers, is_counted);
     if (options_.check == "ops" && !compile_.specialize.empty())
       fail_input(
           "--check=ops: compares the kernels for all sizes, not those for some that "
           "--specialize makes: leave it out, or give --dim these sizes");
-    return ir::usual_sizes(graph_, numbers, compile_.open_dims);
+    ir::Numbers sizes = ir::usual_sizes(graph_, numbers, compile_.open_dims);
+    std::erase_if(sizes, [&](const auto& entry) { return is_counted(entry.first); });
+    return sizes;
   }
 
   RunSize first_length_of(const ir::Value& state, const std::string& dim,
@@ -209,11 +220,12 @@ class ProgramRun {
   }
 
   // Says in one line which sizes nothing gives.
-  void say_sizes_taken(const ir::Numbers& given) const {
+  template <class IsCounted>
+  void say_sizes_taken(const ir::Numbers& given, const IsCounted& is_counted) const {
     const ir::Numbers taken = ir::usual_sizes(graph_, given, compile_.open_dims);
     std::string list, example;
     for (const auto& [name, range] : compile_.open_dims) {
-      if (given.contains(name)) continue;
+      if (given.contains(name) || is_counted(name)) continue;
       list += str(list.empty() ? "" : ", ", name, " = ", taken.at(name));
       if (example.empty()) example = name;
     }
@@ -289,6 +301,10 @@ class ProgramRun {
       const auto begin = std::chrono::steady_clock::now();
       outputs_ = context.run(inputs_);
       if (num_runs_ == 1) run_seconds_ = seconds_since(begin);
+      if (context.reads_sizes()) {  // which are known now
+        arena_bytes_ = context.arena_bytes();
+        step_counts_ = context.step_counts();
+      }
       states_.clear();
       for (size_t i = 0; needs_states && i < bound().states.size(); ++i)
         states_.push_back(context.state(i));

@@ -1,5 +1,6 @@
 #include "ir/counted_dims.h"
 #include "ir/ops/_counted.h"
+#include "ir/size_range.h"
 
 namespace tcc::ir::ops::op_nonzero {
 
@@ -35,6 +36,14 @@ OpDef make() {
     if (columns.empty()) return {b.splat(DType::i64, {size, 0}, 0)};
     return {b.op("stack", columns, {{"dim", int64_t{1}}})};
   };
+  using enum DType;
+  const Attrs size = {{"size", shape_attr({SymInt::symbol("N")})}};
+  const auto sample = [&](DType dtype, const Shape& shape) {
+    return OpSample{.inputs = {{dtype, shape}}, .attrs = size, .int_hi = 2};
+  };
+  op.samples = {sample(i32, {3, 5}),       sample(boolean, {17}), sample(i64, {2, 3, 2}),
+                sample(u8, {1, 1, 1, 70}), sample(f32, {2, 3}),   sample(f16, {3}),
+                sample(i32, {0, 4}),       sample(boolean, {}),   sample(i32, {40, 40})};
   return op;
 }
 

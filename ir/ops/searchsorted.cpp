@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "ir/ops/_elementwise.h"
@@ -28,15 +30,22 @@ std::vector<Type> infer(const InferContext& context) {
   return {{DType::i64, values.shape}};
 }
 
-// Powers of two, the largest first, whose sum is `most` or more: the steps of a bisection.
-std::vector<int64_t> steps_to(int64_t most) {
-  std::vector<int64_t> steps;
-  for (int64_t step = 1; step > 0 && step <= most; step *= 2) steps.insert(steps.begin(), step);
-  return steps;
-}
+// A search of a row of at most so many elements in steps of 2^bits elements, then of 2^bits as
+// many less, and so on.
+struct Search {
+  int levels = 1, bits = 0;
+  explicit Search(int64_t most) {
+    constexpr int kMostLevels = 4;  // the walks over an expression double with each
+    constexpr int kBits = 5;
+    const int width = std::bit_width(static_cast<uint64_t>(std::max<int64_t>(most, 1)));
+    levels = std::min(kMostLevels, (width + kBits - 1) / kBits);
+    bits = (width + levels - 1) / levels;
+  }
+  int64_t step(int level) const { return int64_t{1} << (bits * (levels - 1 - level)); }
+};
 
-// Returns how many elements of the row come before the value, by bisection: those that are known to
-// do so are skipped, in steps that halve. In a NaN's order, which is the last, as `sort` has it.
+// Returns how many elements of the row come before the value: the last element of each piece tells
+// whether all of it does. In a NaN's order, which is the last, as `sort` has it.
 Expr element(ElementContext& context, std::span<const SymInt> index) {
   const Shape& sorted = context.operand_type(0).shape;
   const bool right = context.node().attr<bool>("right");
@@ -58,16 +67,23 @@ Expr element(ElementContext& context, std::span<const SymInt> index) {
     }
     return before;
   };
+  const Search search(most);
   SymInt skipped = 0;
-  if (most > 0)
-    for (const int64_t step : steps_to(most)) {
-      const SymInt place = skipped + step - 1;  // the last of those that would be skipped
-      const Expr is_there = call(Fn::lt, {index_value(place), index_value(length)});
-      const Expr skips = select(is_there, comes_before(place), constant(DType::boolean, 0));
-      const Expr next = add(index_value(skipped),
-                            select(skips, constant(DType::i64, step), constant(DType::i64, 0)));
-      skipped = SymInt::indirect("skipped", next, {0, most});
-    }
+  for (int level = 0; level < search.levels; ++level) {
+    const int64_t step = search.step(level);
+    const SymInt pieces = min(ceildiv(length, step), int64_t{1} << search.bits);
+    if (pieces.is(0)) return constant(DType::i64, 0);
+    const SymInt axis = context.new_axis(pieces);
+    // Past the end the last element stands for all: then the whole row comes before the value.
+    const SymInt last = min(skipped + axis * step + (step - 1), length - 1);
+    const Expr count = reduce(ReduceKind::sum, {axis}, cast(comes_before(last), DType::i64));
+    const Expr next = call(
+        Fn::minimum,
+        {add(index_value(skipped), mul(count, constant(DType::i64, static_cast<double>(step)))),
+         index_value(length)});
+    if (level + 1 == search.levels) return next;
+    skipped = SymInt::indirect("skipped", next, {0, most});
+  }
   return index_value(skipped);
 }
 
@@ -90,8 +106,7 @@ void reference(EvalContext& context) {
       return order < 0 || (right && order == 0);
     };
     int64_t count = 0;
-    for (const int64_t step : steps_to(length))
-      if (count + step <= length && comes_before(count + step - 1)) count += step;
+    while (count < length && comes_before(count)) ++count;
     context.outputs[0].i[at] = count;
   });
 }
@@ -110,10 +125,12 @@ OpDef make() {
   op.element = element;
   op.reference = reference;
   using enum DType;
-  op.samples = {{.inputs = {{f32, {17}}, {f32, {3, 5}}}},
-                {.inputs = {{i32, {2, 9}}, {i32, {2, 7}}}, .attrs = {{"right", true}}},
-                {.inputs = {{f16, {6}}, {f16, Shape{}}}},
+  // Rows must be sorted: these have equal elements.
+  op.samples = {{.inputs = {{f32, {17}}, {f32, {3, 5}}}, .lo = 1, .hi = 1 + 1e-9},
+                {.inputs = {{i32, {2, 9}}, {i32, {2, 7}}}, .attrs = {{"right", true}}, .int_hi = 1},
+                {.inputs = {{f16, {6}}, {f16, Shape{}}}, .lo = 1, .hi = 1 + 1e-9},
                 {.inputs = {{f32, {3, 0}}, {f32, {3, 4}}}},
+                {.inputs = {{i64, {4, 1000}}, {i64, {4, 3}}}, .int_hi = 1},
                 {.inputs = {{u8, {9}}, {u8, {0}}}}};
   return op;
 }

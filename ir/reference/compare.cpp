@@ -130,8 +130,11 @@ void compare_integers(const RefTensor& out, const RefTensor& ideal, const RefTen
 
 Comparison compare(const RefTensor& out, const RefTensor& ideal, const RefTensor& stepwise,
                    std::span<const RefTensor> noisy) {
-  TCC_CHECK(ideal.dtype == stepwise.dtype && ideal.shape == stepwise.shape,
-            "the references' types differ");
+  TCC_CHECK(ideal.dtype == stepwise.dtype, "the references' types differ");
+  // Rounding may decide how many results a run counts: it is held to the one with as many.
+  if (ideal.shape != stepwise.shape)
+    return out.shape == stepwise.shape ? compare(out, stepwise, stepwise, {})
+                                       : compare(out, ideal, ideal, {});
   Comparison result;
   if (out.dtype != ideal.dtype || out.shape != ideal.shape) {
     fail(result, str("is ", type_text(out.dtype, out.shape), " where the reference is ",

@@ -158,6 +158,7 @@ class NullDevice final : public Device {
     return std::make_unique<NullKernel>(binary.num_arguments);
   }
   std::unique_ptr<Stream> create_stream() override { return std::make_unique<NullStream>(); }
+  bool computes() const override { return false; }
   bool gives_streams() const override { return true; }  // whose work is done at once
   std::unique_ptr<Stream> wrap_stream(void*) override {
     fail_input("null: this device has no streams of the caller's");

@@ -4,6 +4,7 @@
 #include "frontend/graph_file.h"
 #include "frontend/random_init.h"
 #include "ir/reference/check.h"
+#include "ir/reference/interpreter.h"
 #include "runtime/program.h"
 #include "tests/device/conformance.h"
 #include "tests/expect_error.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/builder.h"
 #include "ir/text.h"
 #include "tests/ops/op_samples.h"
 #include "tests/run_graph.h"
@@ -51,7 +52,13 @@ class Batch {
     for (const auto& node : graph.nodes()) {
       std::vector<ir::Value*> operands;
       for (const ir::Value* operand : node->inputs) operands.push_back(copies.at(operand));
-      const ir::Node* copy = all_.add_node(*node->op, operands, node->attrs);
+      ir::Attrs attrs = node->attrs;
+      if (const auto counted = ir::counted_dim(*node)) {
+        const std::string dim = str(counted->name, "_", cases_.size());
+        all_.dims[dim] = 0;
+        attrs["size"] = ir::shape_attr({ir::SymInt::symbol(dim)});
+      }
+      const ir::Node* copy = all_.add_node(*node->op, operands, attrs);
       for (size_t i = 0; i < node->outputs.size(); ++i) copies[node->outputs[i]] = copy->outputs[i];
     }
     for (size_t i = 0; i < graph.outputs.size(); ++i) {

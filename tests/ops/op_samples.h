@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "ir/counted_dims.h"
 #include "ir/graph.h"
 #include "ir/op.h"
 #include "support/error.h"
@@ -20,6 +21,7 @@ inline ir::Graph sample_graph(const ir::OpDef& op, const ir::OpSample& sample) {
                                                  : graph.add_input(name, type));
   }
   const ir::Node* node = graph.add_node(op, inputs, sample.attrs);
+  if (const auto counted = ir::counted_dim(*node)) graph.dims[counted->name] = 0;
   graph.outputs = node->outputs;
   for (const ir::Value* output : node->outputs) graph.output_names.push_back(output->name);
   return graph;
