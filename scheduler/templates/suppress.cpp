@@ -13,26 +13,29 @@
 namespace tcc::sched::template_suppress {
 namespace {
 
-// Places in a group have 32 bits, those of the last tile included.
-constexpr int64_t kMostBoxes = int64_t{1} << 30;
-
-// Groups of open length are often longer than usual: they are expected to have so many.
-constexpr int64_t kMany = 8192;
+// Groups of open length are often longer than usual. They are expected to have up to kMany boxes,
+// and where that is usual, up to kMost.
+constexpr int64_t kMany = 8192, kMost = 30000;
 
 struct SuppressCase {
   using Values = SuppressShape;
   using Shape = SuppressShape;
   Values values() const { return {}; }
-  Shape shape(const Values& values) const { return values; }
-
-  // The boxes of a group that a thread must have loops for: of an open number at least many.
+  // Where the device bounds loops, more is done in each iteration.
+  Shape shape(const Values& values) const {
+    Shape shape = values;
+    if (target.max_loop_iterations > 0) shape.at_once = 32 / shape.items;
+    return shape;
+  }
+  // The boxes of a group that a thread must have loops for.
   int64_t boxes() const {
     if (plan.boxes.is_const()) return plan.boxes.value();
-    return std::max(plan.boxes.usual(), std::min(plan.boxes.range().hi, kMany));
+    return std::min(std::clamp(plan.boxes.usual() / 2 * 3, kMany, kMost), plan.boxes.range().hi);
   }
 
   SuppressPlan plan;
   Target target;
+  bool bounds_loops;  // whether configs are those whose loops the device runs
 };
 
 constexpr Rule<SuppressShape, SuppressCase> kRules[] = {
@@ -49,17 +52,17 @@ constexpr Rule<SuppressShape, SuppressCase> kRules[] = {
      }},
     {"loops are as short as the device allows",
      [](const auto& s, const auto& of) {
-       return of.target.max_loop_iterations == 0 ||
-              s.iterations(of.boxes()) <= of.target.max_loop_iterations;
+       return !of.bounds_loops || s.iterations(of.boxes()) <= of.target.max_loop_iterations;
      }},
 };
 
-RuleSpace<SuppressCase> rules_of(SuppressPlan plan, const Target& target) {
-  return {std::make_shared<const SuppressCase>(std::move(plan), target),
+RuleSpace<SuppressCase> rules_of(const SuppressPlan& plan, const Target& target,
+                                 bool bounds_loops) {
+  return {std::make_shared<const SuppressCase>(plan, target, bounds_loops),
           {{"threads", workgroup_sizes(target), "threads of a workgroup", &SuppressShape::threads},
            {"items", {1, 2, 4}, "boxes of a tile that a thread has", &SuppressShape::items}},
-          kRules,
-          {}};
+          {},
+          kRules};
 }
 
 class Groups : public RuledCandidate<SuppressCase> {
@@ -86,8 +89,7 @@ class Groups : public RuledCandidate<SuppressCase> {
     const auto n = static_cast<double>(std::max<int64_t>(boxes, 1)),
                groups = static_cast<double>(std::max<int64_t>(plan.groups.usual(), 1));
     const double kept = std::ceil(n / 4), element = size_bytes(plan.dtype);
-    return [=, dtype = plan.dtype, bytes = region_bytes(region()),
-            target = target()](const SuppressShape& s) {
+    return [=, of = rules().of(), bytes = region_bytes(region())](const SuppressShape& s) {
       constexpr double kTest = 15, kLoad = 40, kStep = 6;
       const auto threads = static_cast<double>(s.threads), items = static_cast<double>(s.items),
                  tile = static_cast<double>(s.tile());
@@ -103,7 +105,7 @@ class Groups : public RuledCandidate<SuppressCase> {
       cost.threads = threads;
       cost.workgroups = groups;
       cost.registers = 32 + 8 * items;
-      cost.shared_bytes = static_cast<double>(s.shared_bytes(dtype));
+      cost.shared_bytes = static_cast<double>(s.shared_bytes(of.plan.dtype));
       cost.arithmetic = groups * (tests * kTest + loads * kLoad + steps);
       cost.accesses = groups * (reads + loads * 4 + threads * n);
       cost.elements = groups * (reads + loads * 7 + threads * n);
@@ -113,7 +115,7 @@ class Groups : public RuledCandidate<SuppressCase> {
       cost.stalls = tiles + 2 * further;
       cost.barriers = kept + 3 * tiles;
       cost.parallelism = items;
-      return predicted_seconds(cost, target);
+      return predicted_seconds(cost, of.target);
     };
   }
 };
@@ -152,14 +154,11 @@ class Suppress : public Template {
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<SuppressPlan> plan = plan_suppress(region);
     if (!plan) return plan.refusal();
-    const SymInt boxes = plan->boxes;
-    if (boxes.is_const() && boxes.value() > kMostBoxes)
-      return Refusal{
-          str("groups of ", boxes, " boxes, and no more than ", kMostBoxes, " are walked")};
-    RuleSpace<SuppressCase> rules = rules_of(*std::move(plan), target);
+    // Where no config has loops that are short enough, the kernel is refused for its loops.
+    RuleSpace<SuppressCase> rules = rules_of(*plan, target, target.max_loop_iterations > 0);
+    if (!rules.has_legal()) rules = rules_of(*plan, target, false);
     if (!rules.has_legal())
-      return Refusal{str("no workgroup of ", target.id(), " has memory and loops for groups of ",
-                         boxes, " boxes")};
+      return Refusal{str("no workgroup of ", target.id(), " has memory for a tile of boxes")};
     return std::make_shared<const Groups>(*this, region, target, std::move(rules));
   }
 };

@@ -39,7 +39,8 @@ class SuppressLowering {
         items_(shape.items),
         tile_(shape.tile()),
         run_(shape.run()),
-        tiles_(shape.tiles(plan.boxes)),
+        at_once_(shape.at_once),
+        tiles_(ir::ceildiv(plan.boxes, tile_)),
         shared_(box_variables("tile")),
         alive_(ir::new_variable("alive", DType::i32)),
         threshold_(ir::new_variable("threshold", plan.dtype)),
@@ -51,7 +52,7 @@ class SuppressLowering {
     if (plan_.is_empty()) return kernel;
     kernel.grid = plan_.groups;
     for (const Variable& part : shared_.corners())
-      kernel.shared.push_back({part, tile_ + SuppressShape::kAtOnce});
+      kernel.shared.push_back({part, tile_ + at_once_});
     kernel.shared.push_back({alive_, tile_});
     group_ = ir::delinearize(block_axis(kernel.grid), plan_.group_shape);
     const ir::Value* threshold = plan_.node->inputs[2];
@@ -245,15 +246,14 @@ class SuppressLowering {
     if (gone_ < 0) return block;
     for (const Own& one : own)
       block.push_back(store(gone_, flag_of(one), as_flag(is_clear(ir::read(one.there)))));
-    const int64_t padding = SuppressShape::kAtOnce;
-    const SymInt turn = SymInt::axis("turn", ceil_div(padding, threads_)),
+    const SymInt turn = SymInt::axis("turn", ceil_div(at_once_, threads_)),
                  pad = turn * threads_ + thread_axis(threads_);
     Block empty;
     for (int d = 0; d < 2; ++d) {
       empty.push_back(set_element(shared_.low[d], kept_place() + pad, infinity()));
       empty.push_back(set_element(shared_.high[d], kept_place() + pad, minus_infinity()));
     }
-    append(block, {loop(turn, {branch(ir::index_less(pad, padding), std::move(empty))}), barrier(),
+    append(block, {loop(turn, {branch(ir::index_less(pad, at_once_), std::move(empty))}), barrier(),
                    branch(is_above(ir::read(count_), i32_number(0)), behind(tile))});
     return block;
   }
@@ -309,13 +309,12 @@ class SuppressLowering {
       append(tests, declare_box(one.box));
       append(tests, load_box(one));
     }
-    const int64_t at_once = SuppressShape::kAtOnce;
-    const SymInt parts = SymInt::axis("parts", ceil_div(tile_, at_once) + 1),
+    const SymInt parts = SymInt::axis("parts", ceil_div(tile_, at_once_) + 1),
                  some = SymInt::axis("some", parts);
-    tests.push_back(let_index(parts, ir::ceildiv(kept_place(), at_once)));
+    tests.push_back(let_index(parts, ir::ceildiv(kept_place(), at_once_)));
     Block of_some;
-    for (int64_t k = 0; k < at_once; ++k) {
-      const Box kept = shared_box(some * at_once + k, of_some);
+    for (int64_t k = 0; k < at_once_; ++k) {
+      const Box kept = shared_box(some * at_once_ + k, of_some);
       for (const Own& one : own)
         of_some.push_back(
             branch(is_set(ir::read(one.there)),
@@ -331,7 +330,7 @@ class SuppressLowering {
   const Region& region_;
   const SuppressPlan& plan_;
   Inliner inliner_;
-  int64_t threads_, items_, tile_, run_;
+  int64_t threads_, items_, tile_, run_, at_once_;
   SymInt tiles_;
   std::vector<SymInt> group_;
   // In shared memory: the tile's boxes, of which the first `count_` are those that were kept, and
@@ -349,7 +348,7 @@ int64_t SuppressShape::run() const { return std::min(tile(), kLongestRun); }
 int64_t SuppressShape::iterations(int64_t boxes) const {
   const int64_t all = ceil_div(boxes, tile());
   const int64_t walked = tile() / run() * (1 + run());
-  const int64_t further = all > 1 ? 1 + kAtOnce + (all - 1) * (1 + tile() / kAtOnce) : 0;
+  const int64_t further = all > 1 ? 1 + at_once + (all - 1) * (2 + tile() / at_once) : 0;
   return all * (1 + walked + further);
 }
 

@@ -19,16 +19,17 @@ struct SuppressPlan {
 // The values of a config, and the sizes that follow from them.
 struct SuppressShape {
   int64_t threads, items;  // items: boxes of a tile that a thread has
+  // Kept boxes of a tile that boxes behind it are tested against at once. Empty boxes fill up the
+  // last ones.
+  int64_t at_once = 8;
 
   // Boxes of the group that are in shared memory at once.
   int64_t tile() const { return threads * items; }
-  // Kept boxes of a tile are tested in so many at once, behind the last of which are empty boxes.
-  static constexpr int64_t kAtOnce = 8;
-  // Boxes of the tile that are skipped together where none is kept.
+  // Boxes of the tile that are skipped together where none is there.
   int64_t run() const;
-  int64_t shared_boxes() const { return tile() + kAtOnce; }
-  int64_t shared_bytes(DType dtype) const { return shared_boxes() * (4 * size_bytes(dtype) + 4); }
-  SymInt tiles(const SymInt& boxes) const { return ir::ceildiv(boxes, tile()); }
+  int64_t shared_bytes(DType dtype) const {
+    return (tile() + at_once) * (4 * size_bytes(dtype) + 4);
+  }
   // Loop iterations of a thread, at most.
   int64_t iterations(int64_t boxes) const;
 };
