@@ -12,8 +12,10 @@ namespace tcc::ir::ops {
 AttrDef counted_size_attr();
 
 // The places of the true elements of `flags` (bool [n]) in ascending order, i64 [size]: `size` is a
-// counted dim, which gets their number.
-Value* places_of(Builder& b, Value* flags, const SymInt& size);
+// counted dim, which gets their number, of which it is known that it is at most `most` (default:
+// n).
+Value* places_of(Builder& b, Value* flags, const SymInt& size,
+                 const std::optional<SymInt>& most = std::nullopt);
 
 // The attribute `size` of a node that counts.
 SymInt size_of(const Node& node);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ir/counted_dims.h"
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_counted.h"
@@ -32,6 +34,17 @@ std::vector<Type> infer(const InferContext& context) {
   return {{DType::i64, {counted_size(context), 3}}};
 }
 
+// At most so many rows: all boxes, or as many of each class as a constant says.
+SymInt most_rows(const Node& node) {
+  const Shape& scores = node.inputs[kScores]->shape();
+  SymInt each = scores[2];
+  const Value* most = node.inputs[kMost];
+  if (!most) each = 0;
+  if (most && most->is_constant() && most->data && !most->is_mutable)
+    each = min(each, std::max<int64_t>(most->data->load()->get_int(0), 0));
+  return scores[0] * scores[1] * each;
+}
+
 std::vector<Value*> compose(Builder& b, const Node& node) {
   Value *boxes = node.inputs[kBoxes], *scores = node.inputs[kScores];
   const SymInt n = boxes->shape()[1], classes = scores->shape()[1];
@@ -54,7 +67,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
   kept = b.op("logical_and", {kept, b.op("le", {counts, number(kMost, DType::i64)})});
 
   const SymInt total = product(scores->shape());
-  Value* places = places_of(b, b.reshape(kept, {total}), size_of(node));
+  Value* places = places_of(b, b.reshape(kept, {total}), size_of(node), most_rows(node));
   const auto size = [&](const SymInt& value) {
     return b.op("size_value", {}, {{"size", shape_attr({max(value, 1)})}});
   };
@@ -83,7 +96,7 @@ OpDef make() {
       "ONNX NonMaxSuppression";
   op.tie_sensitive = true;
   op.infer = infer;
-  op.most_counted = [](const Node& node) { return product(node.inputs[kScores]->shape()); };
+  op.most_counted = most_rows;
   op.compose = compose;
   using enum DType;
   const Attr size = shape_attr({SymInt::symbol("N")});

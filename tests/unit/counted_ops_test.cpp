@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "ir/counted_dims.h"
 #include "ir/verify.h"
 #include "tests/expect_error.h"
 #include "tests/unit/op_runner.h"
@@ -315,6 +316,28 @@ TEST_F(CountedOps, NonMaxSuppression) {
     ASSERT_EQ(rows.shape, (Ints{std::ssize(wanted) / 3, 3}));
     ASSERT_EQ(rows.i, wanted) << round;
   }
+}
+
+// Memory for the largest result needs no room for what a constant excludes.
+TEST_F(CountedOps, NonMaxSuppressionKnowsHowManyRowsAreTheMost) {
+  Graph graph;
+  std::vector<Value*> operands = {graph.add_input("boxes", {DType::f32, {2, 50, 4}}),
+                                  graph.add_input("scores", {DType::f32, {2, 3, 50}})};
+  const auto most = [&](Value* limit) {
+    operands.resize(2);
+    if (limit) operands.push_back(limit);
+    const Value* rows = Builder(graph).op("non_max_suppression", operands,
+                                          {{"size", shape_attr({SymInt::symbol("N")})}});
+    return counted_dim(*rows->producer)->most.value();
+  };
+  EXPECT_EQ(most(graph.add_input("most", {DType::i64, {1}})), 300);
+  const auto constant = [&](int64_t k) {
+    return graph.add_constant("", {DType::i64, {}}, make_scalar_int(DType::i64, k));
+  };
+  EXPECT_EQ(most(constant(10)), 60);
+  EXPECT_EQ(most(constant(1000)), 300);
+  EXPECT_EQ(most(constant(-1)), 0);
+  EXPECT_EQ(most(nullptr), 0);
 }
 
 TEST_F(CountedOps, NonMaxSuppressionChecksItsOperands) {
