@@ -132,6 +132,12 @@ void add_rows(Samples& samples, const exec::Target& target) {
                      .text = graph_text(input_text("x", "f32", "5, 333"),
                                         "  - {out: [a, b], op: sort, in: [x], dim: -1}\n", "a, b"),
                      .values = SampleValues::special});
+  samples.push_back(
+      {.name = "boxes that overlap",
+       .text = graph_text(input_text("x", "f32", "3, 700, 4") + input_text("v", "f32", "3, 700"),
+                          node_text("b", "gt", "v, -0.5") + node_text("a", "suppress", "x, b, 0.3"),
+                          "a"),
+       .values = SampleValues::special});
   samples.push_back({.name = "transposition",
                      .text = graph_text(input_text("x", "f32", "3, 65, 131"),
                                         node_text("t", "transpose", "x", "dim0: 1, dim1: 2") +

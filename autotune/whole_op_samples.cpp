@@ -85,8 +85,9 @@ std::vector<SampledElement> WholeOpSamples::at(size_t output,
 }
 
 bool has_whole_op(const sched::Region& region) {
-  return std::ranges::any_of(
-      region.nodes, [](const ir::Node* node) { return node->op->kind == ir::OpKind::composite; });
+  return std::ranges::any_of(region.nodes, [](const ir::Node* node) {
+    return node->op->kind == ir::OpKind::composite || node->op->kind == ir::OpKind::suppress;
+  });
 }
 
 }  // namespace tcc::autotune

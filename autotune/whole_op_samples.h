@@ -1,5 +1,5 @@
-// Elements of the outputs of a region whose op a template takes whole, computed on the CPU: no loop
-// expression has them.
+// Elements of the outputs of a region whose op a template takes whole, or that suppresses,
+// computed on the CPU: no loop expression has them.
 #pragma once
 
 #include <span>

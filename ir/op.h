@@ -133,6 +133,7 @@ enum class OpKind : uint8_t {
   contraction,  // `contraction`
   scan,         // a prefix operation along `dim`
   sort,         // orders runs of elements along `dim`: sort_runs
+  suppress,     // keeps elements of a row that none before them excludes: suppress
   composite,    // `compose`
   external,  // a step between kernels: calls a function of the host's (ir/external.h), reads a size
 };

@@ -29,7 +29,7 @@ bool widens(const Node& node) {
 
 bool anchors_rows(const Node& node) {
   return node.op->kind == OpKind::reduce || node.op->kind == OpKind::scan ||
-         node.op->kind == OpKind::sort;
+         node.op->kind == OpKind::sort || node.op->kind == OpKind::suppress;
 }
 
 }  // namespace

@@ -120,6 +120,7 @@ Expr Inliner::inline_node(const ir::Node* node, std::span<const SymInt> index) {
     }
     case OpKind::scan:
     case OpKind::sort:
+    case OpKind::suppress:
     case OpKind::composite:
     case OpKind::external: break;
   }

@@ -58,6 +58,9 @@ Saturated most_extent(const SymInt& axis) {
 // around is as large as it gets.
 SymInt open_extent(const SymInt& axis) {
   const SymInt extent = ir::extent_of(axis);
+  // The value of another axis is below that one's extent.
+  if (const ir::AtomPtr atom = extent.as_atom(); atom && atom->kind == ir::Atom::Kind::axis)
+    return ir::max(open_extent(extent) - 1, 0);
   bool has_axes = false;
   extent.visit_atoms(
       [&](const ir::AtomPtr& atom) { has_axes |= atom->kind == ir::Atom::Kind::axis; });

@@ -177,6 +177,12 @@ OpWork op_work(const ir::Node& node) {
       const double line = shape.empty() ? 1 : most_of(shape[static_cast<size_t>(dim)]);
       return {{line, line}, std::vector<double>(node.inputs.size(), line)};
     }
+    // Boxes are read with each tile before them (templates/suppress.cpp).
+    case OpKind::suppress: {
+      constexpr double kTile = 2048, kTest = 12, kKept = 0.25;
+      const double line = most_of(node.outputs[0]->shape().back()), times = 1 + line / kTile / 2;
+      return {{line * kKept * kTest, line}, {4 * times, times, 1}};
+    }
     case OpKind::composite:
     case OpKind::external: break;
   }

@@ -118,6 +118,7 @@ ir::Graph Importer::run() {
   incomplete_ = false;
   read_states(scope);
   graph_.remove_dead();
+  drop_unused_counts();
   graph_.make_names_unique();
   return std::move(graph_);
 }
@@ -177,8 +178,7 @@ void Importer::read_initializers(const pb::GraphProto& graph, Scope& scope) {
 
 // ---- inputs
 
-SymInt Importer::symbol(const std::string& key, const std::string& name) {
-  if (const auto found = symbols_.find(key); found != symbols_.end()) return found->second;
+std::string Importer::new_dim_name(const std::string& name) const {
   std::string clean;
   for (const char c : name.substr(0, 200)) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -189,6 +189,12 @@ SymInt Importer::symbol(const std::string& key, const std::string& name) {
   if (clean.empty()) clean = "_";
   const std::string base = clean;
   for (int k = 2; graph_.dims.contains(clean); ++k) clean = str(base, "_", k);
+  return clean;
+}
+
+SymInt Importer::symbol(const std::string& key, const std::string& name) {
+  if (const auto found = symbols_.find(key); found != symbols_.end()) return found->second;
+  const std::string clean = new_dim_name(name);
   const auto bound = options_.dims.find(clean);
   graph_.dims[clean] = bound == options_.dims.end() ? 1 : bound->second;
   return symbols_[key] =
@@ -321,6 +327,10 @@ std::string Importer::why_unknown(const Value* value) const {
   if (!names.empty())
     return str("it depends on the data of input ", names, " (", input_option(),
                options_.is_tool ? " NAME=FILE.npy" : "", " gives it)");
+  for (const std::string& name : counts_of(value))
+    names += str(names.empty() ? "" : ", ", quoted_name(counted_.at(name)));
+  if (!names.empty())
+    return str("it depends on the number of results of ", names, ", which each run counts");
   for (const std::string& name : free_dims()) names += (names.empty() ? "" : ", ") + name;
   return str("it depends on dims that are not bound, in a way that is not followed (", dim_option(),
              options_.is_tool ? " binds " : " bind ", names.empty() ? "them" : names, ")");
@@ -440,7 +450,7 @@ void Importer::fail_unknown(OpNode& op, const std::string& domain) const {
   if (unknown.size() > 1) fail(to_string(unknown));
   op.fail(str("operator ", quoted_name(op.type()),
               domain.empty() ? "" : str(" of domain ", quoted_name(domain)), " is not supported",
-              why_unsupported({.domain = domain, .op = op.type(), .first = ""})));
+              suggest_operator(op.type())));
 }
 
 int32_t Importer::narrow_operands(const OpNode& op, const Scope& scope,

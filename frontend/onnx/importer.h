@@ -58,6 +58,13 @@ class Importer {
   bool specialise(const Value* value);
   // Explains why `value` is not known: it names the graph inputs or dims that it depends on.
   std::string why_unknown(const Value* value) const;
+  // Whether the value depends on sizes that each run counts (ir/counted_dims.h).
+  bool depends_on_counts(const Value* value) const { return !counts_of(value).empty(); }
+  // The results of an op that counts, without its attribute `size`: a new dim of the graph whose
+  // name follows from `result`. The same op of the same operands counts once, and not at all where
+  // its operands are known.
+  std::vector<Value*> count(ir::Builder& b, const ir::OpDef& op, const std::vector<Value*>& inputs,
+                            ir::Attrs attrs, const std::string& result);
   std::string_view without_file(std::string_view message) const {
     return message.starts_with(file_ + ": ") ? message.substr(file_.size() + 2) : message;
   }
@@ -84,7 +91,15 @@ class Importer {
              const std::optional<TensorInfo>& given);
   // Returns the graph's symbol for a name of the file: an identifier that is unique for each key.
   SymInt symbol(const std::string& key, const std::string& name);
+  // Returns the name as an identifier that none of the graph's dims has.
+  std::string new_dim_name(const std::string& name) const;
   SymInt named_dim(const std::string& name);
+  std::vector<std::string> counts_of(const Value* value) const;
+  // The results where all operands are known; none otherwise.
+  std::vector<Value*> count_known(ir::Builder& b, const ir::OpDef& op,
+                                  const std::vector<Value*>& inputs, const ir::Attrs& attrs);
+  // Removes what counts a dim that no other node and no output has.
+  void drop_unused_counts();
   bool stays_open(const SymInt& extent) const;
   // Fails where `info` says that the value is of another type.
   void check_element_type(const pb::ValueInfoProto& info, const Operand& operand,
@@ -116,9 +131,18 @@ class Importer {
   std::map<std::pair<std::string, std::string>, const pb::FunctionProto*> functions_;
   std::map<const pb::FunctionProto*, OpsetImports> function_opsets_;
   std::map<const pb::FunctionProto*, DefaultAttributes> function_defaults_;
-  std::map<std::string, SymInt, std::less<>> symbols_;  // name in the file -> what it is
-  std::map<std::string, SymInt, std::less<>> bound_;    // dim_param -> what it is
-  std::map<const Nodes*, std::vector<int>> orders_;     // of graphs, bodies and functions
+  std::map<std::string, SymInt, std::less<>> symbols_;       // name in the file -> what it is
+  std::map<std::string, SymInt, std::less<>> bound_;         // dim_param -> what it is
+  std::map<std::string, std::string, std::less<>> counted_;  // dim -> the layer that counts it
+  struct CountedResults {
+    const ir::OpDef* op;
+    std::vector<Value*> inputs;
+    ir::Attrs attrs;
+    std::vector<Value*> results;
+  };
+  std::vector<CountedResults> counted_results_;
+  int64_t known_counts_ = 0;  // elements of the operands of those that were counted here
+  std::map<const Nodes*, std::vector<int>> orders_;  // of graphs, bodies and functions
   bool incomplete_ = true;
   bool warned_ = false;  // of an opset that is newer than the rules
   int64_t nodes_ = 0;

@@ -93,7 +93,9 @@ std::vector<SymInt> OpNode::dims_of(Value* value, const std::string& what) {
 
 std::optional<std::vector<SymInt>> OpNode::dims_if_known(size_t k) { return known_dims(in(k)); }
 
-bool OpNode::depends_on_data(size_t k) { return !ir::KnownValues::inputs_of(in(k)).empty(); }
+bool OpNode::depends_on_data(size_t k) {
+  return !ir::KnownValues::inputs_of(in(k)).empty() || importer_.depends_on_counts(in(k));
+}
 
 std::string OpNode::without_file(std::string_view message) const {
   return std::string(importer_.without_file(message));
@@ -109,14 +111,18 @@ SymInt OpNode::dim_of(size_t k) {
   return values[0];
 }
 
-std::optional<SymInt> OpNode::whole_if_known(size_t k) {
-  const auto values = importer_.known().whole_numbers(in(k));
+std::optional<SymInt> OpNode::whole_if_known(size_t k) { return known_whole(in(k)); }
+
+std::optional<SymInt> OpNode::known_whole(const Value* value) {
+  const auto values = importer_.known().whole_numbers(value);
   return values && values->size() == 1 ? std::optional((*values)[0]) : std::nullopt;
 }
 
 std::vector<int64_t> OpNode::ints(size_t k) {
   std::vector<int64_t> numbers;
   for (const SymInt& value : dims(k)) {
+    if (!value.is_const() && importer_.depends_on_counts(in(k)))
+      fail(str("input ", k, " must be a number; ", importer_.why_unknown(in(k))));
     if (!value.is_const())
       fail(str("input ", k, " must be a number, but is ", value, "; bind its dims (",
                importer_.dim_option(), ")"));
@@ -279,6 +285,14 @@ Value* OpNode::constant(const pb::TensorProto& tensor) {
   Value* value = b.graph().add_constant("", type, importer_.tensors().constant(tensor, where));
   value->location = b.location();
   return value;
+}
+
+std::vector<Value*> OpNode::count(std::string_view op, const std::vector<Value*>& inputs,
+                                  ir::Attrs attrs) {
+  std::string result = type();
+  for (int k = node_.output_size(); k-- > 0;)
+    if (!node_.output(k).empty()) result = node_.output(k);
+  return importer_.count(b, *ir::find_op(op), inputs, std::move(attrs), result);
 }
 
 Value* OpNode::dims_value(const std::vector<SymInt>& dims) {

@@ -96,7 +96,10 @@ class OpNode {
   std::optional<std::vector<SymInt>> dims_if_known(size_t k);
   // Operand `k` where it is a single whole number, of any type, and known.
   std::optional<SymInt> whole_if_known(size_t k);
-  // Returns whether operand `k` is computed from data of inputs that is not at hand.
+  // A value that is a single whole number, and known.
+  std::optional<SymInt> known_whole(const Value* value);
+  // Returns whether operand `k` is computed from data of inputs that is not at hand, or from sizes
+  // that runs count.
   bool depends_on_data(size_t k);
   // Returns the reason why dims() would fail, and notes it: what the user must give for operand `k`
   // to be known.
@@ -133,6 +136,9 @@ class OpNode {
   // A constant of the given elements.
   Value* constant(TensorPtr tensor);
   Value* constant_ints(const std::vector<int64_t>& values);  // i64 [n]
+  // The results of an op that counts (ir/counted_dims.h): the importer gives it its dim.
+  std::vector<Value*> count(std::string_view op, const std::vector<Value*>& inputs,
+                            ir::Attrs attrs = {});
   // i64 [n] of expressions of dims.
   Value* dims_value(const std::vector<SymInt>& dims);
   // The tensor of a TensorProto (an attribute).

@@ -14,13 +14,13 @@ const Table& table() {
   static const Table rules = [] {
     Table result;
     for (const std::span<const Rule> family :
-         {activation_rules(),     arithmetic_rules(),  attention_rules(), comparison_rules(),
-          control_flow_rules(),   convolution_rules(), creation_rules(),  indexing_rules(),
-          loss_rules(),           matrix_rules(),      movement_rules(),  normalization_rules(),
-          onnx_attention_rules(), pooling_rules(),     qlinear_rules(),   quantization_rules(),
-          random_rules(),         recurrent_rules(),   reduction_rules(), resampling_rules(),
-          sequence_rules(),       shape_rules(),       signal_rules(),    sorting_rules(),
-          state_rules()})
+         {activation_rules(),    arithmetic_rules(),     attention_rules(), comparison_rules(),
+          control_flow_rules(),  convolution_rules(),    counted_rules(),   creation_rules(),
+          indexing_rules(),      loss_rules(),           matrix_rules(),    movement_rules(),
+          normalization_rules(), onnx_attention_rules(), pooling_rules(),   qlinear_rules(),
+          quantization_rules(),  random_rules(),         recurrent_rules(), reduction_rules(),
+          resampling_rules(),    sequence_rules(),       shape_rules(),     signal_rules(),
+          sorting_rules(),       state_rules()})
       for (const Rule& rule : family) result.emplace(std::pair(rule.domain, rule.op), &rule);
     return result;
   }();

@@ -33,6 +33,7 @@ std::span<const Rule> attention_rules();
 std::span<const Rule> comparison_rules();
 std::span<const Rule> control_flow_rules();
 std::span<const Rule> convolution_rules();
+std::span<const Rule> counted_rules();
 std::span<const Rule> creation_rules();
 std::span<const Rule> indexing_rules();
 std::span<const Rule> loss_rules();

@@ -1,7 +1,6 @@
 #include "frontend/onnx/unknown_operators.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "frontend/onnx/rules.h"
@@ -61,13 +60,6 @@ std::vector<UnknownOperator> unknown_operators(const pb::GraphProto& graph,
   return search.found;
 }
 
-std::string why_unsupported(const UnknownOperator& o) {
-  constexpr std::array kShapedByData = {"NonZero", "Compress", "Unique", "NonMaxSuppression"};
-  if (o.domain.empty() && std::ranges::find(kShapedByData, o.op) != kShapedByData.end())
-    return "; the shape of its result follows from data, and a graph is compiled for known shapes";
-  return suggest_operator(o.op);
-}
-
 std::string to_string(const std::vector<UnknownOperator>& operators) {
   constexpr size_t kMaxNamed = 20;
   std::string text = str(operators.size(), " operators are not supported: ");
@@ -76,7 +68,7 @@ std::string to_string(const std::vector<UnknownOperator>& operators) {
     text += str(k ? ", " : "", quoted_name(o.op),
                 o.domain.empty() ? "" : str(" of domain ", quoted_name(o.domain)), " (", o.nodes,
                 o.nodes == 1 ? " node, " : " nodes, the first of them ", o.first,
-                why_unsupported(o), ")");
+                suggest_operator(o.op), ")");
   }
   if (operators.size() > kMaxNamed) text += str(" and ", operators.size() - kMaxNamed, " more");
   return text;

@@ -25,8 +25,6 @@ using FindFunction =
 std::vector<UnknownOperator> unknown_operators(const pb::GraphProto& graph,
                                                const FindFunction& function);
 
-// Returns "; REASON" where such operators cannot be computed, or "; did you mean 'Relu'?", or "".
-std::string why_unsupported(const UnknownOperator& unknown);
 // "3 operators are not supported: 'Foo' (2 nodes, such as 'a'), ...".
 std::string to_string(const std::vector<UnknownOperator>& operators);
 

@@ -80,7 +80,8 @@ class Pointwise : public Template {
     if (region.anchor) return Refusal{"it is anchored by more than elements", true};
     if (region.outputs.empty()) return Refusal{"it stores nothing"};
     for (const ir::Node* node : region.nodes) {
-      if (node->op->kind == ir::OpKind::scan || node->op->kind == ir::OpKind::sort)
+      if (node->op->kind == ir::OpKind::scan || node->op->kind == ir::OpKind::sort ||
+          node->op->kind == ir::OpKind::suppress)
         return Refusal{str("one thread would do all of ", node->op_name())};
       if (node->op->kind == ir::OpKind::external)
         return Refusal{"a function of the host's computes it", true};

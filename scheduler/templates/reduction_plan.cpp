@@ -231,7 +231,7 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
   std::map<const ir::Value*, int> memo;
   for (const ir::Node* node : region.nodes) {
     if (node->op->kind == ir::OpKind::contraction || node->op->kind == ir::OpKind::scan ||
-        node->op->kind == ir::OpKind::sort)
+        node->op->kind == ir::OpKind::sort || node->op->kind == ir::OpKind::suppress)
       return Refusal{str(node->op_name(), " beside a reduction")};
     if (node->op->kind != ir::OpKind::reduce) continue;
     int stage = reduction_stage(region, node->outputs[0], memo) - 1;

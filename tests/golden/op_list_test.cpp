@@ -66,7 +66,8 @@ constexpr Family kFamilies[] = {
      " broadcast_to cat chunk concat diagonal expand flatten flip identity movedim narrow pad "
      "permute repeat repeat_interleave reshape roll select slice split squeeze stack tile "
      "transpose tril triu unflatten unsqueeze "},
-    {"Sorting", " argsort searchsorted sort sort_runs topk "},
+    {"Sorting", " argsort searchsorted sort sort_runs suppress topk "},
+    {"Counted results", " compress non_max_suppression nonzero read_size topk_counted unique "},
     {"Indexing",
      " embedding gather gather_nd hardmax index_select one_hot reverse_sequence scatter "
      "scatter_add "

@@ -31,6 +31,8 @@ TEST(CostModelTest, EveryLegalConfigHasATime) {
       {"x: {dtype: f32, shape: [64, 640]}", "op: cumsum, in: [x], dim: 1"},
       {"x: {dtype: bf16, shape: [640, 50]}", "op: cumsum, in: [x], dim: 0, reverse: true"},
       {"x: {dtype: f32, shape: [64, 640]}", "op: argsort, in: [x], dim: 1"},
+      {"x: {dtype: f32, shape: [8, 5000, 4]}, v: {dtype: bool, shape: [8, 5000]}",
+       "op: suppress, in: [x, v, 0.5]"},
   };
   for (const char* target : {"cuda:sm_90a", "vulkan", "vulkan:lavapipe", "vulkan:mali"})
     for (const auto& [inputs, node] : cases) {

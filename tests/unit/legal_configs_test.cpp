@@ -29,6 +29,8 @@ const Tiny kTiny[] = {
     {"x: {dtype: f32, shape: [3, 2]}", "op: permute, in: [x], dims: [1, 0]"},
     {"x: {dtype: f32, shape: [3, 5]}", "op: cumsum, in: [x], dim: 1"},
     {"x: {dtype: f32, shape: [2, 3]}", "op: argsort, in: [x], dim: 1"},
+    {"x: {dtype: f32, shape: [5, 4]}, v: {dtype: bool, shape: [5]}",
+     "op: suppress, in: [x, v, 0.5]"},
     {"x: {dtype: f32, shape: [2, 3]}, w: {dtype: f32, shape: [3, 5]}", "op: matmul, in: [x, w]"},
     {"x: {dtype: f16, shape: [1, 2, 3, 3]}, w: {dtype: f16, shape: [3, 2, 2, 2]}",
      "op: conv2d, in: [x, w], padding: 1"},

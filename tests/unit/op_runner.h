@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/counted_dims.h"
 #include "ir/graph.h"
 #include "ir/op.h"
 #include "ir/reference/interpreter.h"
@@ -47,6 +48,7 @@ inline Graph op_graph(std::string_view op, const std::vector<Type>& inputs, Attr
                                                   : graph.add_input(name, inputs[k]));
   }
   graph.outputs = Builder(graph).ops(op, values, std::move(attrs));
+  if (const auto counted = counted_dim(*graph.outputs[0]->producer)) graph.dims[counted->name] = 0;
   for (const Value* output : graph.outputs) graph.output_names.push_back(output->name);
   return graph;
 }

@@ -27,7 +27,17 @@ Results reshape(OpNode& n) {
               str("dim ", d, " of the shape is 0, but x has rank ", x->rank()));
     target[d] = x->shape()[d];
   }
-  return {n.b.op("reshape", {x}, {{"shape", Shape(target)}})};
+  Value* y = n.b.op("reshape", {x}, {{"shape", Shape(target)}});
+  // -1 beside a dim that may be 0 has its size here, where the dim cancels out.
+  const auto is_number_or_dims = [](const SymInt& size) {
+    bool found = true;
+    size.visit_atoms([&](const ir::AtomPtr& a) { found &= a->kind == ir::Atom::Kind::symbol; });
+    return found;
+  };
+  if (!std::ranges::all_of(target, &SymInt::is_const) &&
+      std::ranges::all_of(y->shape(), is_number_or_dims))
+    y->producer->attrs["shape"] = y->shape();
+  return {y};
 }
 
 Results transpose(OpNode& n) {
