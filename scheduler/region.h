@@ -36,7 +36,7 @@ struct Region {
   std::vector<const ir::Value*> inputs;   // read from buffers
   std::vector<const ir::Value*> outputs;  // written to buffers
   const ir::Node* anchor =
-      nullptr;  // the contraction, the first reduction, the scan, the sort; null: pointwise
+      nullptr;  // the contraction, the first reduction, scan, sort or suppression; null: pointwise
   std::map<const ir::Value*, Layout> layouts;  // of inputs and outputs
   // Outputs that are written to the buffer of an input. What the kernel computes and how it is best
   // configured do not depend on it: it is no part of the signature.

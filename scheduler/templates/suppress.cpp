@@ -58,7 +58,7 @@ constexpr Rule<SuppressShape, SuppressCase> kRules[] = {
 
 RuleSpace<SuppressCase> rules_of(const SuppressPlan& plan, const Target& target,
                                  bool bounds_loops) {
-  return {std::make_shared<const SuppressCase>(plan, target, bounds_loops),
+  return {std::make_shared<const SuppressCase>(SuppressCase{plan, target, bounds_loops}),
           {{"threads", workgroup_sizes(target), "threads of a workgroup", &SuppressShape::threads},
            {"items", {1, 2, 4}, "boxes of a tile that a thread has", &SuppressShape::items}},
           {},

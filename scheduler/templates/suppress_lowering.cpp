@@ -7,6 +7,7 @@
 #include "scheduler/templates/suppress_lowering.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "scheduler/templates/common.h"
@@ -77,7 +78,8 @@ class SuppressLowering {
  private:
   // The lower corner, the upper one and the area.
   struct Box {
-    Variable low[2], high[2], area;
+    std::array<Variable, 2> low, high;
+    Variable area;
     // Those that are in shared memory.
     std::array<Variable, 4> corners() const { return {low[0], low[1], high[0], high[1]}; }
   };
@@ -194,7 +196,7 @@ class SuppressLowering {
     return box;
   }
 
-  // What happens where `own` overlaps `kept` too much.
+  // Does `then` where `own` overlaps `kept` too much.
   Block where_overlaps(const Box& own, const Box& kept, Block then) const {
     Variable sides[2];
     Block block;

@@ -196,7 +196,7 @@ TEST_P(SuppressOnDevices, TakesOtherFloats) {
     EXPECT_EQ(difference(boxes, false, 0.25F, nullptr, dtype), "") << name(dtype);
 }
 
-// What makes the operands is computed where they are read, and views are, too.
+// Ops that make the operands are computed where they are read, and so are views.
 TEST_P(SuppressOnDevices, JoinsWhatMakesItsOperands) {
   const Boxes boxes = random_boxes(2, 300, false, Specials::none, 8);
   ir::Graph graph;

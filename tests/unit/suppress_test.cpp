@@ -30,7 +30,7 @@ TEST(Suppress, KeepsWhatOnnxKeeps) {
                                     0.5, 0.4,  1, 1, 0.5, 10.6, 1, 1, 0.5, 100.5, 1, 1});
   EXPECT_EQ(run("suppress", {centers, all(6), f32({1}, {0.5})}, {{"center", true}}).i,
             (Flags{1, 1, 0, 0, 0, 1}));
-  // What is not valid excludes nothing, and what is excluded does not either.
+  // Boxes that are not valid exclude nothing, and those that are excluded do not either.
   const auto row = f32({3, 4}, {0, 0, 1, 10, 0, 4, 1, 14, 0, 8, 1, 18});
   EXPECT_EQ(run("suppress", {row, all(3), f32({}, {0.4})}).i, (Flags{1, 0, 1}));
   EXPECT_EQ(run("suppress", {row, tensor(DType::boolean, {3}, {0, 1, 1}), f32({}, {0.4})}).i,
