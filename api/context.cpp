@@ -86,28 +86,24 @@ void Context::Impl::take(std::span<const void* const> in, std::span<void* const>
 
 const exec::Sizes& Context::Impl::sizes_of(const exec::BufferInfo& buffer) const {
   static const exec::Sizes none;
-  return std::ranges::all_of(buffer.shape, &ir::SymInt::is_const) ? none : context.largest_sizes();
+  return std::ranges::all_of(buffer.shape, &ir::SymInt::is_const) ? none : context.sizes();
 }
 
-bool Context::Impl::is_counted(const exec::BufferInfo& buffer) const {
-  const std::vector<const exec::ReadSize*> reads = exec::size_reads(executable());
-  return std::ranges::any_of(reads, [&](const exec::ReadSize* read) {
-    const ir::AtomPtr dim =
-        ir::SymInt::symbol(executable().dims[static_cast<size_t>(read->dim)].symbol()).as_atom();
-    return std::ranges::any_of(buffer.shape,
-                               [&](const ir::SymInt& size) { return size.uses(dim); });
-  });
+// The room of an output whose shape may depend on a size that a run counts.
+std::vector<std::int64_t> Context::Impl::shape_of(const exec::BufferInfo& buffer) const {
+  if (buffer.kind == exec::BufferInfo::Kind::output && context.reads_sizes())
+    return context.largest_shape(static_cast<size_t>(buffer.offset.value()));
+  return sizes_of(buffer).of(buffer.shape);
 }
 
 runtime::DeviceAddress Context::Impl::place_of(const DeviceBuffer& memory,
                                                const exec::BufferInfo& buffer,
                                                std::string_view kind) const {
-  const exec::Sizes& sizes = sizes_of(buffer);
-  const std::int64_t bytes = sizes.of(buffer.bytes);
-  if (is_counted(buffer) ? memory.bytes() < bytes : memory.bytes() != bytes)
+  const std::vector<std::int64_t> shape = shape_of(buffer);
+  const std::int64_t bytes = tensor_bytes(buffer.dtype, shape).value_or(Tensor::max_bytes);
+  if (memory.bytes() != bytes)
     fail_input(kind, " '", buffer.name, "': a device buffer of ", memory.bytes(), " bytes; ",
-               type_text(buffer.dtype, sizes.of(buffer.shape)),
-               is_counted(buffer) ? ", which its run may count, takes " : " takes ", bytes);
+               type_text(buffer.dtype, shape), " takes ", bytes);
   if (bytes > 0 && memory.impl_->device.get() != &program->device())
     fail_input(kind, " '", buffer.name, "': a buffer of ", memory.device(),
                "; the graph was compiled for ", program->device().name());
@@ -157,7 +153,8 @@ void Context::Impl::check_apart_from_states() const {
                          const std::vector<runtime::DeviceAddress>& addresses) {
     for (size_t i = 0; i < addresses.size(); ++i) {
       const exec::BufferInfo& buffer = buffer_of(executable(), numbers, i);
-      const auto bytes = static_cast<std::uint64_t>(context.largest_sizes().of(buffer.bytes));
+      const auto bytes = static_cast<std::uint64_t>(
+          tensor_bytes(buffer.dtype, shape_of(buffer)).value_or(Tensor::max_bytes));
       for (const auto& [number, memory] : bound) {
         const std::uint64_t begin = memory.address();
         if (bytes > 0 && addresses[i] < begin + static_cast<std::uint64_t>(memory.bytes_) &&
@@ -174,7 +171,7 @@ void Context::Impl::check_apart_from_states() const {
 const DeviceBuffer& Context::Impl::memory_of(const DeviceTensor& tensor,
                                              const exec::BufferInfo& buffer,
                                              std::string_view kind) const {
-  if (const std::vector<int64_t> shape = sizes_of(buffer).of(buffer.shape);
+  if (const std::vector<int64_t> shape = shape_of(buffer);
       tensor.dtype() != name(buffer.dtype) || tensor.shape() != shape)
     fail_input(kind, " '", buffer.name, "' is ", type_text(buffer.dtype, shape), ", not ",
                type_text(*parse_dtype(tensor.dtype()), tensor.shape()));
@@ -291,7 +288,13 @@ std::vector<TensorSpec> Context::outputs() const {
 }
 
 std::vector<TensorSpec> Context::largest_outputs() const {
-  return specs_of(*impl_->program, impl_->executable().outputs, &impl_->context.largest_sizes());
+  std::vector<TensorSpec> specs = outputs();
+  for (size_t i = 0; impl_->context.reads_sizes() && i < specs.size(); ++i) {
+    const exec::BufferInfo& buffer = buffer_of(impl_->executable(), impl_->executable().outputs, i);
+    specs[i].shape = impl_->context.largest_shape(i);
+    specs[i].bytes = tensor_bytes(buffer.dtype, specs[i].shape).value_or(Tensor::max_bytes);
+  }
+  return specs;
 }
 
 std::vector<HostTensor> Context::run(std::span<const HostTensor> inputs) {

@@ -49,11 +49,9 @@ struct Context::Impl {
   }
   void take(std::span<const void* const> in, std::span<void* const> out);
   void take(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out);
-  // Those at hand, for a buffer whose shape depends on them; the largest of those that a run
-  // counts.
+  // Those at hand, for a buffer whose shape depends on them.
   const exec::Sizes& sizes_of(const exec::BufferInfo& buffer) const;
-  // Whether its shape depends on a size that a run counts.
-  bool is_counted(const exec::BufferInfo& buffer) const;
+  std::vector<std::int64_t> shape_of(const exec::BufferInfo& buffer) const;
   runtime::DeviceAddress place_of(const DeviceBuffer& memory, const exec::BufferInfo& buffer,
                                   std::string_view kind) const;
   static bool overlap(const DeviceBuffer& a, const DeviceBuffer& b);

@@ -166,6 +166,8 @@ class Checker {
             check_step(one);
           },
           step);
+    for (const int number : e_.inputs) check_given(number);
+    for (const StateInfo& state : e_.states) check_given(state.buffer);
   }
 
  private:
@@ -174,6 +176,18 @@ class Checker {
       if (atom->kind == ir::Atom::Kind::symbol && !symbols_.contains(atom->name))
         fail_input("no symbol '", atom->name, "'");
     });
+  }
+
+  // What is there before the run begins has no size that the run reads.
+  void check_given(int number) const {
+    const BufferInfo& buffer = e_.buffers[static_cast<size_t>(number)];
+    for (const int read : read_) {
+      const OpenDim& dim = e_.dims[static_cast<size_t>(read)];
+      const ir::AtomPtr symbol = SymInt::symbol(dim.symbol()).as_atom();
+      if (buffer.bytes.uses(symbol) ||
+          std::ranges::any_of(buffer.shape, [&](const SymInt& size) { return size.uses(symbol); }))
+        fail_input("'", buffer.name, "' has the size '", dim.name, "', which each run reads");
+    }
   }
 
   void check_dim(const OpenDim& dim) {

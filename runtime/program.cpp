@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "ir/size_range.h"
 #include "ir/tensor_rows.h"
 #include "runtime/binding.h"
 #include "support/bytes_text.h"
@@ -262,21 +263,39 @@ void Context::set_shapes(std::span<const exec::ShapeView> inputs) {
 void Context::fit_counts(std::vector<int64_t>& dims) const {
   for (const exec::ReadSize* read : size_reads_) {
     int64_t& size = dims[static_cast<size_t>(read->dim)];
-    size = std::min(size, exec::sizes_of(program_->executable(), dims).of(read->most));
+    const int64_t most = exec::sizes_of(program_->executable(), dims).of(read->most);
+    size = std::clamp<int64_t>(size, 0, std::max<int64_t>(most, 0));
   }
 }
 
-const exec::Sizes& Context::largest_sizes() const {
+const std::vector<int64_t>& Context::largest_shape(size_t output) const {
   Plan& plan = this->plan();
-  if (size_reads_.empty()) return plan.sizes;
-  if (!plan.largest) {
-    std::vector<int64_t> dims = plan.dims;
-    for (const exec::ReadSize* read : size_reads_)
-      dims[static_cast<size_t>(read->dim)] = ir::kMostSize;
-    fit_counts(dims);
-    plan.largest = exec::sizes_of(program_->executable(), dims);
+  const exec::Executable& executable = program_->executable();
+  if (!plan.largest.empty()) return plan.largest[output];
+  // A shape may be largest where a count is small: bounds of expressions hold for all counts.
+  std::map<std::string, exec::SymInt, std::less<>> sizes;
+  for (size_t i = 0; i < dims_.size(); ++i)
+    sizes[executable.dims[i].symbol()] = plan.dims[i] / executable.dims[i].range.multiple;
+  const auto most = [&](const exec::SymInt& expression) {
+    const exec::SymInt known = expression.substitute([&](const ir::AtomPtr& atom) {
+      const auto size = sizes.find(atom->name);
+      const bool is_known = atom->kind == ir::Atom::Kind::symbol && size != sizes.end();
+      return is_known ? std::optional(size->second) : std::nullopt;
+    });
+    return std::max<int64_t>(known.range().hi, 0);
+  };
+  const auto open = [&](const exec::ReadSize& read, int64_t largest) {
+    const std::string name = executable.dims[static_cast<size_t>(read.dim)].symbol();
+    sizes[name] = ir::bounded_symbol(name, {0, std::min(largest, ir::kMostSize)}, 0);
+  };
+  for (const exec::ReadSize* read : size_reads_) open(*read, ir::kMostSize);
+  for (const exec::ReadSize* read : size_reads_) open(*read, most(read->most));
+  for (const int number : executable.outputs) {
+    std::vector<int64_t>& shape = plan.largest.emplace_back();
+    for (const exec::SymInt& dim : executable.buffers[static_cast<size_t>(number)].shape)
+      shape.push_back(most(dim));
   }
-  return *plan.largest;
+  return plan.largest[output];
 }
 
 void Context::use_next_dims() {

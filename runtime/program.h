@@ -189,8 +189,9 @@ class Context {
   const exec::Sizes& sizes() const { return plan().sizes; }
   // Whether runs read sizes back: those in sizes() are the last run's.
   bool reads_sizes() const { return !size_reads_.empty(); }
-  // The same with the largest sizes for those that a run counts: outputs have that much room.
-  const exec::Sizes& largest_sizes() const;
+  // The largest shape that an output may have at these sizes, whatever a run counts: the room that
+  // it needs.
+  const std::vector<int64_t>& largest_shape(size_t output) const;
   // The program that runs at these sizes, perhaps a variant: steps are numbered as its are.
   const Program& program_at_hand() const { return *plan().program; }
   // The part of the arena that the steps use at these sizes.
@@ -206,10 +207,10 @@ class Context {
   // Everything that depends on the sizes.
   struct Plan {
     std::vector<int64_t> dims;
-    const Program* program = nullptr;         // or a variant
-    exec::Sizes sizes;                        // of the symbols of the whole
-    std::optional<exec::Sizes> largest = {};  // where it reads sizes, made when it is asked for
-    OwnMemory memory;                         // of the program, with its own symbols
+    const Program* program = nullptr;                // or a variant
+    exec::Sizes sizes;                               // of the symbols of the whole
+    std::vector<std::vector<int64_t>> largest = {};  // of outputs, made when they are asked for
+    OwnMemory memory;                                // of the program, with its own symbols
     std::unique_ptr<Binding> callers;
     // On own buffers: the steps, and the recordings of the binding's parts, made when they repeat.
     std::unique_ptr<Binding> own;

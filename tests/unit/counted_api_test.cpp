@@ -76,8 +76,7 @@ TEST(CountedApi, DeviceMemoryHasRoomForTheLargest) {
 
   const DeviceBuffer small(device, 32), whole(device, 24);
   EXPECT_ERROR(context.run_device(std::vector{x.memory()}, std::vector{small, whole}),
-               "output 'p': a device buffer of 32 bytes; i64[6, 2], which its run may count, takes "
-               "96");
+               "output 'p': a device buffer of 32 bytes; i64[6, 2] takes 96");
   // A place within larger memory that is aligned to its elements alone passes through a copy.
   const DeviceBuffer room(device, 24 + 96 + 8);
   const DeviceBuffer part = room.slice(8, 24), other = room.slice(32, 96);
@@ -89,6 +88,28 @@ TEST(CountedApi, DeviceMemoryHasRoomForTheLargest) {
   std::vector<float> doubled(6);
   part.read(std::as_writable_bytes(std::span(doubled)));
   EXPECT_EQ(doubled, (std::vector<float>{0, 2, 0, 0, 0, 10}));
+}
+
+// What is left has the most elements where the count is 0.
+TEST(CountedApi, RoomIsForTheLargestShapeAtAnyCount) {
+  const std::string device = device_that_runs();
+  if (device.empty()) GTEST_SKIP() << "no device";
+  const Graph graph = Graph::from_yaml(
+      "tcc: 1\ndims: {N: 0}\ninputs: {x: {dtype: f32, shape: [6]}}\nnodes:\n"
+      "  - {out: p, op: nonzero, in: x, size: N}\n"
+      "  - {out: rest, op: slice, in: [x], dim: 0, start: N, end: 6}\noutputs: [rest]\n");
+  Context context(compile(graph, device));
+  EXPECT_EQ(context.largest_outputs()[0].shape, (Shape{6}));
+  const auto run = [&](const std::vector<float>& values) {
+    const DeviceTensor x(device, HostTensor::of<float>({6}, values)),
+        rest(device, context.largest_outputs()[0]);
+    context.run_device(std::vector{x}, std::vector{rest});
+    return context.outputs()[0].shape;
+  };
+  EXPECT_EQ(run({1, 2, 3, 0, 5, 6}), (Shape{1}));
+  EXPECT_EQ(run({0, 0, 0, 0, 0, 6}), (Shape{5}));
+  EXPECT_EQ(run({0, 0, 0, 0, 0, 0}), (Shape{6}));
+  EXPECT_EQ(run({1, 1, 1, 1, 1, 1}), (Shape{0}));
 }
 
 TEST(CountedApi, WhatCannotBeIsRefused) {

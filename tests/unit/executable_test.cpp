@@ -253,6 +253,57 @@ TEST(Executables, AreCheckedBeforeTheyAreUsed) {
   }
 }
 
+// A sample of 8 elements, whose copy is of as many as the run reads from scratch memory.
+Executable counting() {
+  Executable e = sample();
+  e.dims = {{"c", {0, 8, 1}}};
+  std::get<Copy>(e.steps[1]).bytes = SymInt::symbol("c") * 4;
+  e.steps.insert(e.steps.begin() + 1, ReadSize{0, {4, 8}, 8});
+  return e;
+}
+
+TEST(Executables, SizesThatAreReadAreChecked) {
+  const Executable back = read(written(counting()));
+  const auto& step = std::get<ReadSize>(back.steps[1]);
+  EXPECT_EQ(step.dim, 0);
+  EXPECT_EQ(step.from.buffer, 4);
+  EXPECT_EQ(step.from.offset, SymInt(8));
+  EXPECT_EQ(step.most, SymInt(8));
+  const auto read_of = [](Executable& e) -> ReadSize& { return std::get<ReadSize>(e.steps[1]); };
+  struct Case {
+    std::function<void(Executable&)> change;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {[&](auto& e) { read_of(e).dim = 1; }, "the dim whose size is read is 1"},
+      {[&](auto& e) { read_of(e).from.buffer = 8; }, "a step's buffer is 8"},
+      {[&](auto& e) { read_of(e).most = SymInt::symbol("q"); }, "no symbol 'q'"},
+      {[&](auto& e) { e.steps.push_back(read_of(e)); }, "the size of 'c' is read twice"},
+      {[](auto& e) {
+         e.dims[0].range = {0, 8, 2};
+       },
+       "the size of 'c' is read and a multiple of 2"},
+      {[](auto& e) {
+         e.states = {{5, -1, 0, 0, 1}};
+       },
+       "the size of 'c' is read twice, or is a state's length"},
+      {[](auto& e) {
+         e.buffers[0].shape = {SymInt::symbol("c")};
+         e.buffers[0].bytes = SymInt::symbol("c") * 4;
+       },
+       "'x' has the size 'c', which each run reads"},
+  };
+  for (const Case& one : cases) {
+    Executable executable = counting();
+    one.change(executable);
+    EXPECT_ERROR_KIND(check(executable), ErrorKind::bad_input, one.reason);
+  }
+  Executable beyond = counting();
+  read_of(beyond).from.offset = 28;
+  EXPECT_ERROR_KIND(check(beyond, Sizes{{{"c", 3}}}), ErrorKind::bad_input,
+                    "a size: bytes 28 to 28 + 8 of 32");
+}
+
 // A sample whose state of 8 rows is as long as the dim, and grows by `added` in each run.
 Executable growing(const SymInt& added = 1) {
   Executable e = sample();
