@@ -304,6 +304,8 @@ class ProgramRun {
       if (context.reads_sizes()) {  // which are known now
         arena_bytes_ = context.arena_bytes();
         step_counts_ = context.step_counts();
+        for (size_t i = 0; i < context.dims().size(); ++i)
+          counted_[program_->executable().dims[i].name] = context.dims()[i];
       }
       states_.clear();
       for (size_t i = 0; needs_states && i < bound().states.size(); ++i)
@@ -410,7 +412,10 @@ class ProgramRun {
 
   void add_options(JsonWriter& json) const {
     json.key("dims").begin_object();
-    for (const auto& [name, extent] : bound().dims) json.member(name, extent);
+    for (const auto& [name, extent] : bound().dims) {
+      const auto known = counted_.find(name);  // by the last run
+      json.member(name, known == counted_.end() ? extent : known->second);
+    }
     json.end_object().key("options").begin_object();
     json.key("dtype");
     if (options_.compile.dtype.empty())
@@ -499,6 +504,7 @@ class ProgramRun {
   const runtime::Program* ran_ = nullptr;  // program_ or a variant
   int64_t arena_bytes_ = 0;                // at the sizes of the first run
   std::vector<int> step_counts_;           // by these sizes
+  ir::Numbers counted_;                    // sizes of the last run that read some
   std::optional<OpsCheck> ops_;
   BenchResult bench_;
   double compile_seconds_ = 0, load_seconds_ = 0, run_seconds_ = 0;
