@@ -69,7 +69,8 @@ SizeRanges counted_ranges(const Graph& graph, const Numbers& numbers, const Size
   for (const CountedDim& dim : counted_dims(graph)) {
     if (numbers.contains(dim.name) || open.contains(dim.name)) continue;
     const int64_t most = dim.most.substitute(size_of).range().hi;
-    const SizeRange range{0, std::min(most, kMostSize), 1};
+    // Estimates need a size above 0.
+    const SizeRange range{0, std::clamp<int64_t>(most, 1, kMostSize), 1};
     ranges.insert_or_assign(dim.name, range);
     counted.emplace(dim.name, range);
   }

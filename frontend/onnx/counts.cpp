@@ -85,9 +85,10 @@ std::vector<Value*> Importer::count_known(ir::Builder& b, const ir::OpDef& op,
 std::vector<Value*> Importer::count(ir::Builder& b, const ir::OpDef& op,
                                     const std::vector<Value*>& inputs, ir::Attrs attrs,
                                     const std::string& result) {
-  for (const CountedResults& made : counted_results_)
-    if (made.op == &op && made.inputs == inputs && made.attrs == attrs) return made.results;
-  CountedResults made{&op, inputs, attrs, count_known(b, op, inputs, attrs)};
+  std::vector<CountedResults>& of_inputs = counted_results_[{&op, inputs}];
+  for (const CountedResults& made : of_inputs)
+    if (made.attrs == attrs) return made.results;
+  CountedResults made{attrs, count_known(b, op, inputs, attrs)};
   if (made.results.empty()) {
     ir::Node node;
     node.op = &op;
@@ -104,30 +105,28 @@ std::vector<Value*> Importer::count(ir::Builder& b, const ir::OpDef& op,
     attrs["size"] = ir::shape_attr({ir::bounded_symbol(name, {0, most}, 0)});
     made.results = b.ops(op.name, inputs, attrs);
   }
-  return counted_results_.emplace_back(std::move(made)).results;
+  return of_inputs.emplace_back(std::move(made)).results;
 }
 
 void Importer::drop_unused_counts() {
+  std::set<const Value*> live(graph_.outputs.begin(), graph_.outputs.end());
+  std::set<std::string> used_dims;
+  std::set<const ir::Node*> unused;
   for (size_t k = graph_.nodes().size(); k-- > 0;) {
     const ir::Node* node = graph_.nodes()[k].get();
-    const auto dim = ir::counted_dim(*node);
-    if (!dim) continue;
-    const auto uses = [&](const Value* value) {
-      bool found = value->producer == node && std::ranges::count(graph_.outputs, value) > 0;
-      if (value->producer != node)
-        visit_dims(*value, [&](const std::string& name) { found |= name == dim->name; });
-      if (value->producer && value->producer != node)
-        for (const Value* input : value->producer->inputs)
-          found |= input && input->producer == node;
-      return found;
-    };
-    if (std::ranges::any_of(graph_.values(), [&](const auto& value) { return uses(value.get()); }))
+    const auto counted = ir::counted_dim(*node);
+    const bool counts = counted && used_dims.contains(counted->name);
+    if (!counts && std::ranges::none_of(node->outputs, [&](auto* v) { return live.contains(v); })) {
+      if (counted) unused.insert(node);
       continue;
-    graph_.dims.erase(dim->name);
-    graph_.nodes().erase(graph_.nodes().begin() + static_cast<std::ptrdiff_t>(k));
-    graph_.remove_dead();
-    k = std::min(k, graph_.nodes().size());
+    }
+    live.insert(node->inputs.begin(), node->inputs.end());
+    for (const Value* output : node->outputs)
+      visit_dims(*output, [&](const std::string& name) { used_dims.insert(name); });
   }
+  for (const ir::Node* node : unused) graph_.dims.erase(ir::counted_dim(*node)->name);
+  std::erase_if(graph_.nodes(), [&](const auto& node) { return unused.contains(node.get()); });
+  graph_.remove_dead();
 }
 
 }  // namespace tcc::onnx

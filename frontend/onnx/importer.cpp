@@ -178,7 +178,7 @@ void Importer::read_initializers(const pb::GraphProto& graph, Scope& scope) {
 
 // ---- inputs
 
-std::string Importer::new_dim_name(const std::string& name) const {
+std::string Importer::new_dim_name(const std::string& name) {
   std::string clean;
   for (const char c : name.substr(0, 200)) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -187,9 +187,10 @@ std::string Importer::new_dim_name(const std::string& name) const {
     clean += letter || digit ? c : '_';
   }
   if (clean.empty()) clean = "_";
-  const std::string base = clean;
-  for (int k = 2; graph_.dims.contains(clean); ++k) clean = str(base, "_", k);
-  return clean;
+  if (!graph_.dims.contains(clean)) return clean;
+  int& number = dim_numbers_.try_emplace(clean, 2).first->second;
+  while (graph_.dims.contains(str(clean, "_", number))) ++number;
+  return str(clean, "_", number);
 }
 
 SymInt Importer::symbol(const std::string& key, const std::string& name) {

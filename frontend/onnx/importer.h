@@ -92,7 +92,7 @@ class Importer {
   // Returns the graph's symbol for a name of the file: an identifier that is unique for each key.
   SymInt symbol(const std::string& key, const std::string& name);
   // Returns the name as an identifier that none of the graph's dims has.
-  std::string new_dim_name(const std::string& name) const;
+  std::string new_dim_name(const std::string& name);
   SymInt named_dim(const std::string& name);
   std::vector<std::string> counts_of(const Value* value) const;
   // The results where all operands are known; none otherwise.
@@ -131,16 +131,16 @@ class Importer {
   std::map<std::pair<std::string, std::string>, const pb::FunctionProto*> functions_;
   std::map<const pb::FunctionProto*, OpsetImports> function_opsets_;
   std::map<const pb::FunctionProto*, DefaultAttributes> function_defaults_;
-  std::map<std::string, SymInt, std::less<>> symbols_;       // name in the file -> what it is
-  std::map<std::string, SymInt, std::less<>> bound_;         // dim_param -> what it is
+  std::map<std::string, SymInt, std::less<>> symbols_;  // name in the file -> what it is
+  std::map<std::string, SymInt, std::less<>> bound_;    // dim_param -> what it is
+  std::map<std::string, int> dim_numbers_;              // of names that several dims would have
   std::map<std::string, std::string, std::less<>> counted_;  // dim -> the layer that counts it
   struct CountedResults {
-    const ir::OpDef* op;
-    std::vector<Value*> inputs;
     ir::Attrs attrs;
     std::vector<Value*> results;
   };
-  std::vector<CountedResults> counted_results_;
+  std::map<std::pair<const ir::OpDef*, std::vector<Value*>>, std::vector<CountedResults>>
+      counted_results_;
   int64_t known_counts_ = 0;  // elements of the operands of those that were counted here
   std::map<const Nodes*, std::vector<int>> orders_;  // of graphs, bodies and functions
   bool incomplete_ = true;

@@ -129,7 +129,7 @@ TEST_P(CountedOpsTest, NonMaxSuppression) {
   }
 }
 
-// What has a counted dim is sorted, counted again, and stored where it came from.
+// Values of a counted dim are sorted, counted again, and stored where they came from.
 TEST_P(CountedOpsTest, CountedDimsGoThroughOtherOps) {
   compile(R"(
 dims: {N: 0, U: 0, K: 0}
@@ -154,6 +154,24 @@ outputs: [values, sorted, order, different, again, stored, best, where]
       for (int64_t i = 0; i < x.numel(); ++i) x.set(i, 0);
     expect_right({x, whole(DType::i64, {}, k, k, 1)});
   }
+}
+
+// There is one size that such counts can have.
+TEST_P(CountedOpsTest, OfNothing) {
+  compile(R"(
+dims: {N: 0, U: 0, B: 0}
+inputs:
+  x: {dtype: f32, shape: [0, 4]}
+  boxes: {dtype: f32, shape: [1, 5, 4]}
+  scores: {dtype: f32, shape: [1, 2, 5]}
+nodes:
+  - {op: nonzero, in: x, size: N, out: places}
+  - {op: unique, in: x, size: U, dim: 0, out: [values, first, inverse, counts]}
+  - {op: non_max_suppression, in: [boxes, scores], size: B, out: rows}
+outputs: [places, values, first, inverse, counts, rows]
+)");
+  expect_right({Tensor(DType::f32, {0, 4}), whole(DType::f32, {1, 5, 4}, 0, 9, 50),
+                whole(DType::f32, {1, 2, 5}, 0, 9, 51)});
 }
 
 }  // namespace

@@ -165,6 +165,19 @@ TEST(OnnxCounted, AConditionOnACountComputesBothBranches) {
   EXPECT_EQ(run(graph, {f32({4}, {0, -1, 0, 2})})[0].f, (std::vector<double>{0, 1, 0, 2}));
 }
 
+TEST(OnnxCounted, EachTurnOfALoopCounts) {
+  OnnxModel model;
+  model.input("x", {{4}}, testing::pb::TensorProto::INT64).number("three", 3);
+  testing::pb::GraphProto body = testing::subgraph({"k", "c"}, {"c", "number"});
+  testing::add_node(body, "Sub", {"x", "k"}, {"rest"});
+  testing::add_node(body, "NonZero", {"rest"}, {"found"});
+  testing::add_node(body, "Size", {"found"}, {"number"});
+  model.node("Loop", {"three", ""}, {"y"}, {{"body", body}}).output("y");
+  const ir::Graph graph = model.import();
+  EXPECT_EQ(counted(graph), (testing::OnnxNames{"found_count", "found_count_2", "found_count_3"}));
+  EXPECT_EQ(run(graph, {i64({4}, {0, 1, 1, 5})})[0].i, (Ints{3, 2, 4}));
+}
+
 TEST(OnnxCounted, ALoopOfACountIsRefused) {
   OnnxModel model;
   model.input("x", {{4}}).node("NonZero", {"x"}, {"found"}).node("Size", {"found"}, {"count"});

@@ -23,7 +23,7 @@ bool is_never_zero(OpNode& n, const Value* x) {
 // ONNX has a row of indices for each dim.
 Results non_zero(OpNode& n) {
   Value* x = n.in(0);
-  // What was exported from PyTorch makes indices of a shape so.
+  // Exporters of PyTorch make indices of a shape so.
   if (x->rank() > 0 && !n.tensor_if_known(0) && is_never_zero(n, x)) {
     std::vector<Value*> rows;
     const Shape all = {ir::product(x->shape())};
