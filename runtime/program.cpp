@@ -845,9 +845,13 @@ std::vector<double> Context::time_steps() {
 }
 
 double Context::time_replay(int repeat) {
+  if (reads_sizes()) replay();  // the plan at hand is that of the sizes then
   Plan& plan = bound_plan();
-  if (plan.own->parts().size() == 1) return stream_->time(recording(plan, 0), repeat);
-  for (int i = 0; i < 2; ++i) replay();  // the second one records
+  const std::vector<Binding::Part>& parts = plan.own->parts();
+  if (parts.size() == 1) return stream_->time(recording(plan, 0), repeat);
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].begin < parts[i].end) recording(plan, i);
+  plan.has_run = true;
   stream_->synchronize();
   return host_seconds([&] {
            for (int i = 0; i < repeat; ++i) replay();
