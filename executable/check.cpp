@@ -178,7 +178,7 @@ class Checker {
     });
   }
 
-  // What is there before the run begins has no size that the run reads.
+  // The run reads no size of what is there before it begins.
   void check_given(int number) const {
     const BufferInfo& buffer = e_.buffers[static_cast<size_t>(number)];
     for (const int read : read_) {

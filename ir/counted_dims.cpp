@@ -17,7 +17,7 @@ std::optional<CountedDim> counted_dim(const Node& node) {
 
 namespace {
 
-// What a run gets, and what it keeps for the next one, has its size before it begins.
+// Inputs and states have their sizes before the run begins.
 void refuse_given(const Graph& graph, const CountedDim& dim) {
   for (const auto* values : {&graph.inputs, &graph.states})
     for (const Value* value : *values)

@@ -90,7 +90,7 @@ TEST(CountedApi, DeviceMemoryHasRoomForTheLargest) {
   EXPECT_EQ(doubled, (std::vector<float>{0, 2, 0, 0, 0, 10}));
 }
 
-// What is left has the most elements where the count is 0.
+// The rest has the most elements where the count is 0.
 TEST(CountedApi, RoomIsForTheLargestShapeAtAnyCount) {
   const std::string device = device_that_runs();
   if (device.empty()) GTEST_SKIP() << "no device";
