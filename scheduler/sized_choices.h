@@ -56,9 +56,9 @@ class RegionsAtSizes {
   ir::Graph::Part part_;
 };
 
-// The cells with those of more than 127 sizes in up to eight parts each, with ends at multiples of
-// 16: a config's last wave of workgroups is full at one size and nearly empty at the next.
-// `part_of` gets the cell that each one is a part of.
+// The cells with those of 8 sizes or more in up to eight parts each, with ends at multiples of 4: a
+// config's last wave of workgroups is full at one size and nearly empty at the next. `part_of` gets
+// the cell that each one is a part of.
 std::vector<SizeCell> fine_cells(const std::vector<SizeCell>& cells, std::vector<size_t>& part_of);
 
 // The cell's multiples of a number; nothing where it has none but 0.
@@ -129,7 +129,7 @@ class SizedChoices {
   // somewhere. `times`: it runs so often.
   SizedRegion look_at(const CandidatePtr& candidate, int times) const;
 
-  // One kernel for each choice of the region's division, at most exec::kMostChoices. The last one
+  // One kernel for each choice of the region's division, at most eight. The last one
   // has no conditions: it is for all other sizes, usual ones among them.
   std::vector<SizedChoice> choices(const SizedRegion& region) const;
 
