@@ -136,11 +136,32 @@ void expect_sums(Context& context) {
   for (int64_t i = 0; i < y.numel(); ++i) EXPECT_EQ(y.get(i), i < 12 ? 100.0 + i : 0.0) << i;
 }
 
+// The places of what is not 0, and the sums of their rows.
+void expect_counts(Context& context) {
+  for (const int64_t rows : {1, 7, 16, 2}) {
+    Tensor x(DType::i32, {rows, 20});
+    std::vector<int64_t> places, running;
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      if ((7 * i + rows) % 5 > 1) continue;
+      x.set(i, 3);
+      places.insert(places.end(), {i / 20, i % 20});
+      running.push_back((running.empty() ? 0 : running.back()) + i / 20);
+    }
+    const std::vector<Tensor> results = context.run({&x, 1});
+    ASSERT_EQ(results[0].shape(), (std::vector<int64_t>{std::ssize(running), 2}));
+    for (int64_t i = 0; i < std::ssize(places); ++i)
+      EXPECT_EQ(results[0].get_int(i), places[static_cast<size_t>(i)]) << i;
+    for (int64_t i = 0; i < std::ssize(running); ++i)
+      EXPECT_EQ(results[1].get_int(i), running[static_cast<size_t>(i)]) << i;
+  }
+}
+
 // Packages of every version that was released stay readable (docs/packages.md): tests/data/packages
 // has them.
 TEST_P(PackageTest, PackagesOfEveryVersionRun) {
   const std::map<std::string, void (*)(Context&), std::less<>> checks = {
       {"affine-1", expect_affine},
+      {"counts-17", expect_counts},
       {"sums-12", expect_sums},
       {"sums-13", expect_sums},
       {"sums-14", expect_sums}};
