@@ -89,21 +89,29 @@ const exec::Sizes& Context::Impl::sizes_of(const exec::BufferInfo& buffer) const
   return std::ranges::all_of(buffer.shape, &ir::SymInt::is_const) ? none : context.sizes();
 }
 
-// The room of an output whose shape may depend on a size that a run counts.
+bool Context::Impl::may_be_counted(const exec::BufferInfo& buffer) const {
+  return buffer.kind == exec::BufferInfo::Kind::output && context.reads_sizes();
+}
+
 std::vector<std::int64_t> Context::Impl::shape_of(const exec::BufferInfo& buffer) const {
-  if (buffer.kind == exec::BufferInfo::Kind::output && context.reads_sizes())
+  if (may_be_counted(buffer))
     return context.largest_shape(static_cast<size_t>(buffer.offset.value()));
   return sizes_of(buffer).of(buffer.shape);
+}
+
+std::int64_t Context::Impl::bytes_of(const exec::BufferInfo& buffer) const {
+  if (may_be_counted(buffer))
+    return tensor_bytes(buffer.dtype, shape_of(buffer)).value_or(Tensor::max_bytes);
+  return sizes_of(buffer).of(buffer.bytes);  // allocates nothing
 }
 
 runtime::DeviceAddress Context::Impl::place_of(const DeviceBuffer& memory,
                                                const exec::BufferInfo& buffer,
                                                std::string_view kind) const {
-  const std::vector<std::int64_t> shape = shape_of(buffer);
-  const std::int64_t bytes = tensor_bytes(buffer.dtype, shape).value_or(Tensor::max_bytes);
+  const std::int64_t bytes = bytes_of(buffer);
   if (memory.bytes() != bytes)
     fail_input(kind, " '", buffer.name, "': a device buffer of ", memory.bytes(), " bytes; ",
-               type_text(buffer.dtype, shape), " takes ", bytes);
+               type_text(buffer.dtype, shape_of(buffer)), " takes ", bytes);
   if (bytes > 0 && memory.impl_->device.get() != &program->device())
     fail_input(kind, " '", buffer.name, "': a buffer of ", memory.device(),
                "; the graph was compiled for ", program->device().name());
@@ -153,8 +161,7 @@ void Context::Impl::check_apart_from_states() const {
                          const std::vector<runtime::DeviceAddress>& addresses) {
     for (size_t i = 0; i < addresses.size(); ++i) {
       const exec::BufferInfo& buffer = buffer_of(executable(), numbers, i);
-      const auto bytes = static_cast<std::uint64_t>(
-          tensor_bytes(buffer.dtype, shape_of(buffer)).value_or(Tensor::max_bytes));
+      const auto bytes = static_cast<std::uint64_t>(bytes_of(buffer));
       for (const auto& [number, memory] : bound) {
         const std::uint64_t begin = memory.address();
         if (bytes > 0 && addresses[i] < begin + static_cast<std::uint64_t>(memory.bytes_) &&

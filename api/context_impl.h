@@ -51,7 +51,10 @@ struct Context::Impl {
   void take(std::span<const DeviceBuffer> in, std::span<const DeviceBuffer> out);
   // Those at hand, for a buffer whose shape depends on them.
   const exec::Sizes& sizes_of(const exec::BufferInfo& buffer) const;
+  // Whether its shape may depend on a size that a run counts: it has the room of the largest then.
+  bool may_be_counted(const exec::BufferInfo& buffer) const;
   std::vector<std::int64_t> shape_of(const exec::BufferInfo& buffer) const;
+  std::int64_t bytes_of(const exec::BufferInfo& buffer) const;
   runtime::DeviceAddress place_of(const DeviceBuffer& memory, const exec::BufferInfo& buffer,
                                   std::string_view kind) const;
   static bool overlap(const DeviceBuffer& a, const DeviceBuffer& b);
