@@ -203,11 +203,21 @@ void open_counted_dims(const ir::Graph& graph, CompileOptions& options) {
   for (const auto& sizes : options.specialize)
     for (const auto& [name, size] : sizes) ir::refuse_counted(graph, name);
   for (const auto& [name, value] : options.equal_dims) ir::refuse_counted(graph, name);
+  ir::Numbers others = options.dims;  // without counts of nothing, which are 0
+  for (const ir::CountedDim& dim : ir::counted_dims(graph))
+    if (!options.open_dims.contains(dim.name)) others.erase(dim.name);
+  const ir::SizeRanges counted = ir::counted_ranges(graph, others, options.open_dims);
   for (const auto& [name, size] : options.dims)
-    if (!options.open_dims.contains(name)) ir::refuse_counted(graph, name);
+    if (const auto range = counted.find(name);
+        range != counted.end() && (range->second.most > 0 || size > 0))
+      ir::refuse_counted(graph, name);
   for (const auto& [name, range] : options.open_dims)
     if (range.least > 0 || range.multiple > 1) ir::refuse_counted(graph, name);
-  for (const auto& [name, range] : ir::counted_ranges(graph, options.dims, options.open_dims)) {
+  for (const auto& [name, range] : counted) {
+    if (range.most == 0) {
+      options.dims[name] = 0;
+      continue;
+    }
     options.open_dims.emplace(name, range);
     if (const int64_t usual = graph.dims.at(name); usual > 0)
       options.dims.emplace(name, std::min(usual, range.most));

@@ -1,6 +1,8 @@
 #include "ir/counted_dims.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "ir/op.h"
 #include "ir/sizes.h"
@@ -44,6 +46,34 @@ std::vector<CountedDim> counted_dims(const Graph& graph) {
   return dims;
 }
 
+void check_counting(const Graph& graph) {
+  std::map<std::string, const Node*, std::less<>> later;  // that count, by dim
+  for (const auto& node : graph.nodes()) {
+    if (!node->op->most_counted) continue;
+    const std::optional<CountedDim> dim = counted_dim(*node);
+    if (!dim)
+      fail_input(to_string(node->location), ": ", node->op_name(),
+                 ": size is a number; it must be the name of a dim, which gets its size from each "
+                 "run");
+    later.emplace(dim->name, node.get());
+  }
+  if (later.empty()) return;
+  for (const auto& node : graph.nodes()) {
+    if (const std::optional<CountedDim> dim = counted_dim(*node)) later.erase(dim->name);
+    std::set<std::string> used;
+    for (const Value* output : node->outputs) used.merge(open_dims(output->shape()));
+    for (const auto& [name, attr] : node->attrs)
+      if (const auto* sizes = std::get_if<std::vector<SymInt>>(&attr))
+        used.merge(open_dims(*sizes));
+    for (const std::string& name : used)
+      if (const auto counts = later.find(name); counts != later.end())
+        fail_input(to_string(node->location), ": ", node->op_name(), ": dim '", name,
+                   "' is known only behind ", counts->second->op_name(), " '",
+                   counts->second->outputs[0]->name,
+                   "', which counts it: move this node behind it");
+  }
+}
+
 SymInt counted_size(const InferContext& context) {
   const auto& size = context.node.attr<std::vector<SymInt>>("size");
   const bool is_one = size.size() == 1;
@@ -69,8 +99,7 @@ SizeRanges counted_ranges(const Graph& graph, const Numbers& numbers, const Size
   for (const CountedDim& dim : counted_dims(graph)) {
     if (numbers.contains(dim.name) || open.contains(dim.name)) continue;
     const int64_t most = dim.most.substitute(size_of).range().hi;
-    // Estimates need a size above 0.
-    const SizeRange range{0, std::clamp<int64_t>(most, 1, kMostSize), 1};
+    const SizeRange range{0, std::clamp<int64_t>(most, 0, kMostSize), 1};
     ranges.insert_or_assign(dim.name, range);
     counted.emplace(dim.name, range);
   }

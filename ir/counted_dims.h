@@ -25,11 +25,15 @@ std::optional<CountedDim> counted_dim(const Node& node);
 // where an input or a state has it.
 std::vector<CountedDim> counted_dims(const Graph& graph);
 
+// Throws Error(bad_input) for a graph of the user's in which a node counts no dim, or one uses a dim
+// before the node that counts it.
+void check_counting(const Graph& graph);
+
 // The attribute `size` of an op that counts: one symbol, or a number once it is bound. Throws
 // Error(bad_input) for anything else.
 SymInt counted_size(const InferContext& context);
 
-// The ranges of the graph's counted dims but those that `numbers` or `open` has, where other dims
+// The ranges, from 0 on, of the graph's counted dims but those that `numbers` or `open` has, where other dims
 // have these numbers (defaults for the rest) and ranges.
 SizeRanges counted_ranges(const Graph& graph, const Numbers& numbers, const SizeRanges& open);
 

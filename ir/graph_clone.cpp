@@ -298,9 +298,15 @@ Numbers usual_sizes(const Graph& graph, const Numbers& given, const SizeRanges& 
 }
 
 Graph bind_dims(const Graph& graph, const Numbers& numbers, const SizeRanges& given) {
+  check_counting(graph);
   SizeRanges open = given;
-  open.merge(counted_ranges(graph, numbers, given));
-  Binding binding{usual_sizes(graph, numbers, open), {}};
+  Numbers known = numbers;
+  for (const auto& [dim, range] : counted_ranges(graph, numbers, given))
+    if (range.most == 0)
+      known[dim] = 0;  // there is nothing to count
+    else
+      open.emplace(dim, range);
+  Binding binding{usual_sizes(graph, known, open), {}};
   for (const auto& [symbol, range] : open) {
     if (range.multiple > 1 && graph.dims.contains(symbol_name(symbol, range)))
       fail_input("graph '", graph.name, "' has a dim '", symbol_name(symbol, range),

@@ -49,7 +49,12 @@ std::vector<Type> infer_reduction(const InferContext& context, ReduceKind kind) 
     context.require(symint_list(context.node, "dim").size() <= 1,
                     "dim must be one dim, or absent for all");
   const bool may_be_empty = has_identity(kind) && context.node.attr<bool>("allow_empty");
-  if (refuses_empty(kind) && !may_be_empty) {
+  const auto is_kept_and_empty = [&](size_t d) {
+    return x.shape[d].is(0) && std::ranges::count(dims, static_cast<int>(d)) == 0;
+  };
+  bool makes_nothing = false;
+  for (size_t d = 0; d < x.shape.size(); ++d) makes_nothing |= is_kept_and_empty(d);
+  if (refuses_empty(kind) && !may_be_empty && !makes_nothing) {
     for (int dim : dims)
       context.require(!x.shape[static_cast<size_t>(dim)].is(0),
                       str("dim ", dim, " is empty, and this reduction has no identity"));

@@ -136,6 +136,34 @@ TEST(CountedApi, WhatCannotBeIsRefused) {
   EXPECT_ERROR(compile(given, "null"), "dim 'N' is one of input 'x'");
 }
 
+TEST(CountedApi, DimsAreCountedBeforeTheyAreUsed) {
+  const auto graph = [](const std::string& nodes) {
+    return Graph::from_yaml(
+        "tcc: 1\ndims: {N: 0}\ninputs: {x: {dtype: f32, shape: [3]}}\nnodes:\n" + nodes +
+        "outputs: [p, z]\n");
+  };
+  const std::string count = "  - {out: p, op: nonzero, in: x, size: N}\n",
+                    use = "  - {out: z, op: zeros, in: [], size: [N]}\n";
+  EXPECT_NO_THROW(compile(graph(count + use), "null"));
+  EXPECT_ERROR(compile(graph(use + count), "null"),
+               "zeros: dim 'N' is known only behind nonzero 'p', which counts it");
+  EXPECT_ERROR(compile(graph("  - {out: p, op: nonzero, in: x, size: 2}\n" + use), "null"),
+               "nonzero: size is a number; it must be the name of a dim");
+}
+
+TEST(CountedApi, NothingIsCountedOfNothing) {
+  const std::string device = device_that_runs();
+  if (device.empty()) GTEST_SKIP() << "no device";
+  const Graph graph = Graph::from_yaml(kPlaces);
+  const HostTensor none("f32", {0, 3});
+  EXPECT_EQ(run_reference(graph, std::vector{none}, {.dims = {{"B", 0}}})[0].shape, (Shape{0, 2}));
+  Context fixed(compile(graph, device, {.dims = {{"B", 0}}}));
+  EXPECT_EQ(fixed.run({none})[0].shape, (Shape{0, 2}));
+  Context open(compile(graph, device, {.open_dims = {"B=0..4"}}));
+  EXPECT_EQ(open.run({none})[0].shape, (Shape{0, 2}));
+  EXPECT_EQ(open.run({rows({0, 1, 0})})[0].shape, (Shape{1, 2}));
+}
+
 TEST(CountedApi, TheCInterfaceTellsTheLargest) {
   tcc_graph* graph = nullptr;
   ASSERT_EQ(tcc_graph_from_yaml(kPlaces, nullptr, &graph), TCC_OK) << tcc_last_error();

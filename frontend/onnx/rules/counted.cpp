@@ -42,7 +42,18 @@ ir::Attrs optional_axis(OpNode& n, int rank) {
 Results compress(OpNode& n) {
   Value *x = n.in(0), *condition = n.in(1);
   n.require(condition->rank() == 1, "the condition must have one dim");
-  return all_of(n.count("compress", {x, condition}, optional_axis(n, x->rank())));
+  const ir::Attrs axis = optional_axis(n, x->rank());
+  Value* from = axis.empty() ? n.b.reshape(x, {ir::product(x->shape())}) : x;
+  const int64_t dim = axis.empty() ? 0 : n.axis(n.integer("axis"), x->rank());
+  if (from->shape()[static_cast<size_t>(dim)].is(0) || condition->dtype() != DType::boolean)
+    return all_of(n.count("compress", {x, condition}, axis));
+  const SymInt extent = from->shape()[static_cast<size_t>(dim)];
+  n.require((extent - condition->shape()[0]).range().hi >= 0,
+            str("the condition has ", condition->shape()[0], " elements for ", extent));
+  // Where the condition is true is counted once for all that is compressed by it.
+  Value* places = n.count("nonzero", {condition})[0];
+  return {
+      n.b.op("index_select", {from, n.b.reshape(places, {places->shape()[0]})}, {{"dim", dim}})};
 }
 
 Results unique(OpNode& n) {
