@@ -12,7 +12,6 @@
 namespace tcc::sched {
 namespace {
 
-constexpr size_t kMostKernels = 8;  // of a region
 // A further kernel must save that much of a program's time, on average over all sizes, times the
 // cube of the number of open dims: what is saved at the sizes of one dim is spread over those of
 // the others, and programs of several dims have more kernels to look at as it is. In programs of
@@ -605,7 +604,7 @@ void divide_sizes(std::span<SizedRegion> regions) {
   const size_t most = std::max<size_t>(exec::kMostChoices - 1, kMostAdded * divisions.size());
   const double least = kLeastGain * static_cast<double>(dims * dims * dims * kFewRegions) /
                        static_cast<double>(std::max(kFewRegions, divisions.size()));
-  divide_sizes(divisions, kMostKernels, most, least);
+  divide_sizes(divisions, exec::kMostChoices, most, least);
 }
 
 std::vector<SizedChoice> SizedChoices::choices(const SizedRegion& region) const {

@@ -129,7 +129,7 @@ class SizedChoices {
   // somewhere. `times`: it runs so often.
   SizedRegion look_at(const CandidatePtr& candidate, int times) const;
 
-  // One kernel for each choice of the region's division, at most eight. The last one
+  // One kernel for each choice of the region's division, at most exec::kMostChoices. The last one
   // has no conditions: it is for all other sizes, usual ones among them.
   std::vector<SizedChoice> choices(const SizedRegion& region) const;
 
