@@ -289,6 +289,8 @@ class SuppressLowering {
       turn.push_back(assign(count_, ir::add(ir::read(count_), i32_number(1))));
     }
     turn.push_back(barrier());
+    // A thread may read flags of a run while others, one turn ahead, clear later ones of it. That
+    // turn's own flag stays set, and flags before it do not change: all threads agree.
     Expr any = ir::element(alive_, run * run_);
     for (int64_t k = 1; k < run_; ++k)
       any = ir::call(Fn::bitwise_or, {any, ir::element(alive_, run * run_ + k)});
