@@ -296,10 +296,10 @@ std::vector<TensorSpec> Context::outputs() const {
 
 std::vector<TensorSpec> Context::largest_outputs() const {
   std::vector<TensorSpec> specs = outputs();
-  for (size_t i = 0; impl_->context.reads_sizes() && i < specs.size(); ++i) {
+  for (size_t i = 0; i < specs.size(); ++i) {
     const exec::BufferInfo& buffer = buffer_of(impl_->executable(), impl_->executable().outputs, i);
-    specs[i].shape = impl_->context.largest_shape(i);
-    specs[i].bytes = tensor_bytes(buffer.dtype, specs[i].shape).value_or(Tensor::max_bytes);
+    specs[i].shape = impl_->shape_of(buffer);
+    specs[i].bytes = impl_->bytes_of(buffer);
   }
   return specs;
 }

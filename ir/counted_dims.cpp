@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "ir/op.h"
 #include "ir/sizes.h"
@@ -46,6 +45,14 @@ std::vector<CountedDim> counted_dims(const Graph& graph) {
   return dims;
 }
 
+std::set<std::string> open_dims_of(const Node& node) {
+  std::set<std::string> dims;
+  for (const Value* output : node.outputs) dims.merge(open_dims(output->shape()));
+  for (const auto& [name, attr] : node.attrs)
+    if (const auto* sizes = std::get_if<std::vector<SymInt>>(&attr)) dims.merge(open_dims(*sizes));
+  return dims;
+}
+
 void check_counting(const Graph& graph) {
   std::map<std::string, const Node*, std::less<>> later;  // that count, by dim
   for (const auto& node : graph.nodes()) {
@@ -60,12 +67,7 @@ void check_counting(const Graph& graph) {
   if (later.empty()) return;
   for (const auto& node : graph.nodes()) {
     if (const std::optional<CountedDim> dim = counted_dim(*node)) later.erase(dim->name);
-    std::set<std::string> used;
-    for (const Value* output : node->outputs) used.merge(open_dims(output->shape()));
-    for (const auto& [name, attr] : node->attrs)
-      if (const auto* sizes = std::get_if<std::vector<SymInt>>(&attr))
-        used.merge(open_dims(*sizes));
-    for (const std::string& name : used)
+    for (const std::string& name : open_dims_of(*node))
       if (const auto counts = later.find(name); counts != later.end())
         fail_input(to_string(node->location), ": ", node->op_name(), ": dim '", name,
                    "' is known only behind ", counts->second->op_name(), " '",

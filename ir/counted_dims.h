@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,16 +26,19 @@ std::optional<CountedDim> counted_dim(const Node& node);
 // where an input or a state has it.
 std::vector<CountedDim> counted_dims(const Graph& graph);
 
-// Throws Error(bad_input) for a graph of the user's in which a node counts no dim, or one uses a dim
-// before the node that counts it.
+// The dims in the shapes of the node's results and in its attributes: it runs once they are known.
+std::set<std::string> open_dims_of(const Node& node);
+
+// Throws Error(bad_input) for a graph of the user's in which a node counts no dim, or one uses a
+// dim before the node that counts it.
 void check_counting(const Graph& graph);
 
 // The attribute `size` of an op that counts: one symbol, or a number once it is bound. Throws
 // Error(bad_input) for anything else.
 SymInt counted_size(const InferContext& context);
 
-// The ranges, from 0 on, of the graph's counted dims but those that `numbers` or `open` has, where other dims
-// have these numbers (defaults for the rest) and ranges.
+// The ranges, from 0 on, of the graph's counted dims but those that `numbers` or `open` has, where
+// other dims have these numbers (defaults for the rest) and ranges.
 SizeRanges counted_ranges(const Graph& graph, const Numbers& numbers, const SizeRanges& open);
 
 // Throws Error(bad_input), which begins with `said` (by default "dim NAME"), for the name of a

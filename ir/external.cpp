@@ -4,7 +4,6 @@
 #include <map>
 #include <mutex>
 
-#include "ir/counted_dims.h"
 #include "ir/op.h"
 #include "ir/suggest.h"
 #include "support/error.h"
@@ -96,7 +95,8 @@ void call_external(const ExternalFunction& function, std::span<const DeviceValue
 }
 
 bool has_effects(const Node& node) {
-  if (node.op->most_counted) return counted_dim(node).has_value();  // shapes have the dim
+  if (node.op->most_counted)  // shapes have the dim, unless it is a number
+    return !node.attr<std::vector<SymInt>>("size")[0].is_const();
   return node.op->kind == OpKind::external &&
          external_function(node.attr<std::string>("function"))->has_effects;
 }

@@ -94,10 +94,6 @@ void Binding::take_staging(Binding& before) {
   take(outputs_, before.outputs_);
 }
 
-size_t Binding::input_copies() const {
-  return static_cast<size_t>(std::ranges::count_if(inputs_, &Value::staged));
-}
-
 bool Binding::place(std::vector<Value>& values, std::span<const DeviceAddress> addresses) {
   bool changed = false;
   for (size_t i = 0; i < values.size(); ++i) {

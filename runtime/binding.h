@@ -10,14 +10,14 @@
 
 namespace tcc::runtime {
 
-// Addresses are those of all inputs or all outputs, in the graph's order; those of empty values are
-// not looked at.
 // A size that a run reads back, and where it passes through.
 struct SizeSite {
   const exec::ReadSize* read;
   std::unique_ptr<Buffer> memory;
 };
 
+// Addresses are those of all inputs or all outputs, in the graph's order; those of empty values are
+// not looked at.
 class Binding {
  public:
   // `memory` is that of the program's other buffers. Both must outlive this.
@@ -43,8 +43,6 @@ class Binding {
   // Takes the staging buffers of the binding that ran the steps before a size was read, where they
   // are as large: values of those steps are in them. bind() must be called for both again.
   void take_staging(Binding& before);
-  // The bound steps at the beginning that copy inputs to their staging buffers.
-  size_t input_copies() const;
 
   // bind() makes these bound steps of a step of the executable: [begin, end), none of one that does
   // not run at these sizes, one for each of launches in a row. A call of the host comes after

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/counted_dims.h"
+#include "ir/sizes.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -24,22 +25,19 @@ CountedStages::CountedStages(const ir::Graph& graph) {
       stages_[node.get()] = own;
       continue;
     }
-    for (const ir::Value* output : node->outputs) stage = std::max(stage, of(output->shape()));
-    for (const auto& [name, attr] : node->attrs)
-      if (const auto* sizes = std::get_if<std::vector<ir::SymInt>>(&attr))
-        stage = std::max(stage, of(*sizes));
+    for (const std::string& dim : ir::open_dims_of(*node)) stage = std::max(stage, of(dim));
     stages_[node.get()] = stage;
   }
 }
 
+int CountedStages::of(const std::string& dim) const {
+  const auto first = first_.find(dim);
+  return first == first_.end() ? 0 : first->second;
+}
+
 int CountedStages::of(std::span<const ir::SymInt> sizes) const {
   int stage = 0;
-  for (const ir::SymInt& size : sizes)
-    size.visit_atoms([&](const ir::AtomPtr& atom) {
-      if (atom->kind != ir::Atom::Kind::symbol) return;
-      if (const auto first = first_.find(atom->name); first != first_.end())
-        stage = std::max(stage, first->second);
-    });
+  for (const std::string& dim : ir::open_dims(sizes)) stage = std::max(stage, of(dim));
   return stage;
 }
 

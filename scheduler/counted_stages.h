@@ -22,6 +22,8 @@ class CountedStages {
   int of(std::span<const ir::SymInt> sizes) const;
 
  private:
+  int of(const std::string& dim) const;
+
   std::map<std::string, int, std::less<>> first_;  // by counted dim: the stage that has its size
   std::unordered_map<const ir::Node*, int> stages_;
 };
