@@ -41,6 +41,10 @@ struct LaunchCost {
 
 double predicted_seconds(const LaunchCost& cost, const Target& target);
 
+// A launch of one round that takes longer does not begin before the launch before it has ended
+// (legalize's choose-beginning), so that neither shares the device with the other.
+inline constexpr double kLongLaunch = 20e-6;
+
 // Returns the seconds that an empty launch takes.
 double launch_seconds(const Target& target);
 // Issue slots per second of the whole target, and bytes per second of its last-level cache.

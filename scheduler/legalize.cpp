@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
+#include "scheduler/cost.h"
 #include "scheduler/index_range.h"
 #include "scheduler/moved_bits.h"
 #include "support/error.h"
@@ -114,18 +116,34 @@ void split_grid(Kernel& kernel, const Target& target) {
   kernel.grid = launched;
 }
 
+// Workgroups that the device has room for at once, by threads and shared memory.
+double workgroups_at_once(const Kernel& kernel, const Target& target) {
+  constexpr double kThreads = 2048;  // of an SM
+  if (kernel.resident == 1) return target.compute_units;
+  double of_unit = kThreads / kernel.workgroup;
+  if (kernel.shared_bytes > 0)
+    of_unit = std::min(of_unit, static_cast<double>(target.shared_bytes) /
+                                    static_cast<double>(kernel.shared_bytes));
+  return target.compute_units * std::max(1.0, std::floor(of_unit));
+}
+
 // An early beginning places workgroups on whichever SMs are free first, several on one while others
 // get none. Kernels whose time is arithmetic then take up to twice as long, which an early
-// beginning cannot win back. Workgroups that fill an SM each are spread anyway, and their templates
-// decide. A cooperative launch does not overlap the one before it.
+// beginning, worth half a microsecond, cannot win back. So do long kernels that run in one round:
+// in several, an SM that got little gets more of the next. Workgroups that fill an SM each are
+// spread over SMs anyway, but not over the parts of the device that share a way to memory. A
+// cooperative launch does not overlap the one before it.
 void choose_beginning(Kernel& kernel, const Target& target) {
   if (kernel.cooperative) kernel.begins_alone = true;
-  if (!target.overlapping_launches || kernel.resident == 1) return;
+  if (!target.overlapping_launches) return;
   // Sources of FMA instructions reach about half of their peak.
   constexpr double kReached = 0.5;
   const double arithmetic = target.least_seconds(0, kernel.flops.usual(), kernel.flop_rate);
   const double memory = target.least_seconds(kernel.bytes.usual(), 0, kernel.flop_rate);
-  if (arithmetic > kReached * memory) kernel.begins_alone = true;
+  if (kernel.resident != 1 && arithmetic > kReached * memory) kernel.begins_alone = true;
+  if (std::max(arithmetic, memory) > kLongLaunch &&
+      static_cast<double>(kernel.grid.usual()) <= workgroups_at_once(kernel, target))
+    kernel.begins_alone = true;
 }
 
 // " (switched off by quirk ...)" where that is why the target lacks a feature.

@@ -10,6 +10,7 @@
 #include "backends/compile/nvrtc_library.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/log.h"
 
 namespace tcc::backends {
 namespace {
@@ -101,6 +102,15 @@ std::vector<const char*> fixed_options(const Nvrtc& api) {
   return options;
 }
 
+// The assembler makes products of wgmma wait for each other where registers are short, which takes
+// up to twice as long, and says so among remarks alone.
+void log_serialized(const std::string& messages, const std::string& name) {
+  const size_t at = messages.find("wgmma.mma_async instructions are serialized");
+  if (at == std::string::npos) return;
+  log_parts(LogLevel::info, LogChannel::compile, name, ": ",
+            std::string_view(messages).substr(at, messages.find('\n', at) - at));
+}
+
 }  // namespace
 
 std::vector<uint8_t> compile_cuda(const std::string& source, const std::string& name,
@@ -120,6 +130,7 @@ std::vector<uint8_t> compile_cuda(const std::string& source, const std::string& 
       messages = str(api.get_error_string(result), "\n", messages);
     fail_compile(source, name, ".cu", "for " + arch, options.dump_folder, messages);
   }
+  log_serialized(program.log(), name);
   return architecture.is_virtual ? program.ptx() : program.cubin();
 }
 

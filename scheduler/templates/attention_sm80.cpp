@@ -180,8 +180,9 @@ class Sm80Attention : public AttentionCandidate<Attention> {
                  kWeighing * weighing + beside);
       // With one stage, half of a tile is loaded while the other is used.
       const double ahead = a.stages == 1 ? 0.5 : number(a.stages - 1);
-      const double latency =
-          kLatency * (target.overlapping_launches && 2 * workgroups <= units ? kBeside : 1);
+      const bool shares_units = target.overlapping_launches && 2 * workgroups <= units &&
+                                bytes / target.bandwidth <= kLongLaunch;
+      const double latency = kLatency * (shares_units ? kBeside : 1);
       const double step =
           std::max(std::max(working, loaded) * (busy > 1 ? busy : kAlone), latency / ahead);
       const double elements = busy * number(a.block_q * a.warps_k) * columns;

@@ -159,7 +159,9 @@ class Sm90Attention : public AttentionCandidate<Attention> {
       constexpr double kExposed[] = {2.27, 1.06, 0.85};  // of weighing, beside products, by groups
       constexpr double kStep = 60;                       // cycles of a tile of keys, besides,
       constexpr double kChain = 520, kChained = 6.5;     // at least these, and for each key these
-      constexpr double kTile = 877;      // cycles that begin and end a tile of queries
+      constexpr double kTile = 877;  // cycles that begin and end a tile of queries
+      // Waits for the next tile's queries, and for keys where fewer than kAhead are on their way.
+      constexpr double kOneQuery = 400, kFewAhead = 600, kAhead = 160;
       constexpr double kOutside = 3000;  // and a launch
       // And computed queries: until their operands have come, and beside the arithmetic of one.
       constexpr double kOperands = 1500, kStored = 4;
@@ -179,9 +181,12 @@ class Sm90Attention : public AttentionCandidate<Attention> {
           scores * depths / kRate + weighing + rescaled + kStep + (a.stages == 1 ? loaded : 0);
       step = std::max({step, loaded, kChain + kChained * number(a.block_k)}) *
              (a.turns || a.groups == 1 ? 1 : kUnturned);
-      const double begun = kTile + (computes ? kOperands + number(sm90::block_q(a) * a.depth) *
-                                                               (slots_q + kStored) / kSlots
-                                             : 0);
+      const double waits = (a.query_stages == 1 ? kOneQuery : 0) +
+                           (number(a.stages * a.block_k) < kAhead ? kFewAhead : 0);
+      const double begun =
+          kTile + waits +
+          (computes ? kOperands + number(sm90::block_q(a) * a.depth) * (slots_q + kStored) / kSlots
+                    : 0);
       const double tiles = number(sm90::tiles(a)), units = target.compute_units;
       // Where all are as long, the units work in rounds. Else short ones fill what long ones leave.
       const bool equal = walk.longest * number(sm90::query_tiles(a)) == walk.whole;

@@ -227,10 +227,12 @@ TEST(SplitGrid, OfSizesAtRunTimeHasOneRowWhereThatFits) {
 
 // Arithmetic that takes longer than moving the bytes piles up where workgroups are placed unevenly.
 TEST(ChooseBeginning, OfArithmeticIsAlone) {
-  const auto alone = [](double bytes, double flops, int resident, bool overlaps) {
+  const auto alone = [](double bytes, double flops, int resident, bool overlaps,
+                        std::string_view grid = "grid 1 workgroup 32") {
     Target target = shuffling(true);
     target.overlapping_launches = overlaps;
-    Kernel kernel = parse_kernel("kernel k grid 1 workgroup 32\n  b0: out f32[64]\n");
+    target.compute_units = 132;
+    Kernel kernel = parse_kernel(str("kernel k ", grid, "\n  b0: out f32[64]\n"));
     kernel.bytes = bytes;
     kernel.flops = flops;
     kernel.resident = resident;
@@ -243,6 +245,13 @@ TEST(ChooseBeginning, OfArithmeticIsAlone) {
   EXPECT_FALSE(alone(11e6, 600e6, 0, false));  // nothing begins early
   EXPECT_FALSE(alone(64e6, 32e6, 0, true));    // a product of one row
   EXPECT_FALSE(alone(25e6, 40e6, 0, true));    // a layer norm
+  // Long ones of one round, but not of several.
+  EXPECT_TRUE(alone(1e9, 1e6, 0, true, "grid 264 workgroup 128"));
+  EXPECT_TRUE(alone(1e9, 1e6, 0, true, "grid 528 workgroup 512"));
+  EXPECT_FALSE(alone(1e9, 1e6, 0, true, "grid 529 workgroup 512"));
+  EXPECT_TRUE(alone(1e9, 1e6, 1, true, "grid 64 workgroup 256"));
+  EXPECT_FALSE(alone(1e9, 1e6, 1, true, "grid 133 workgroup 256"));
+  EXPECT_FALSE(alone(1e9, 1e6, 1, false, "grid 64 workgroup 256"));
 }
 
 TEST(CheckLimits, OfWorkgroupsThatWaitForEachOther) {

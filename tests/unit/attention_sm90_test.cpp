@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/compile/nvrtc.h"
 #include "backends/device/common/attention_sm90_shape.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
@@ -10,6 +11,8 @@
 #include "tests/cubin.h"
 #include "tests/source_dir.h"
 #include "tests/unit/attention_cases.h"
+
+#include "tcc/log.hpp"
 
 namespace tcc {
 namespace {
@@ -187,6 +190,28 @@ TEST(AttentionSm90, DefaultsDoNotSpill) {
       ASSERT_EQ(executable.kernels.size(), 1U);
       EXPECT_LE(test::frame_bytes(executable.kernels.front().code), depth == 256 ? 128 : 0)
           << depth << attributes << " " << executable.kernels.front().config;
+    }
+}
+
+// What the assembler says of products that wait for each other.
+std::string serialized(const exec::KernelBinary& kernel) {
+  std::string said;
+  set_log_hook([&](LogLevel, std::string_view, std::string_view text) {
+    if (text.find("serialized") != text.npos) said = text;
+  });
+  backends::compile_cuda(kernel.source, "attention", "sm_90a");
+  set_log_hook({});
+  return said;
+}
+
+// Loops of one turn, whose number is known, are loops all the same.
+TEST(AttentionSm90, ProductsOfFewTilesDoNotWaitForEachOther) {
+  for (const int64_t keys : {128, 192, 256, 320})
+    for (const int64_t depth : {64, 128}) {
+      const exec::KernelBinary kernel =
+          compiled(graph_of(512, keys, depth, depth, "bf16"), "cuda:sm_90a", false).kernels.front();
+      ASSERT_EQ(kernel.template_name, "attention_sm90");
+      EXPECT_EQ(serialized(kernel), "") << keys << " " << depth << " " << kernel.config;
     }
 }
 

@@ -184,6 +184,14 @@ TCC_FN void pack(u32 (&p)[BLOCK_K / 4], const f32 (&s)[BLOCK_K / 2]) {
   for (i32 i = 0; i < BLOCK_K / 4; ++i) p[i] = pack_elements<ELEMENT>(s[i * 2], s[i * 2 + 1]);
 }
 
+// A walk that is known to be of two tiles is a loop of one turn, which the compiler unrolls. It then moves instructions of the
+// first tile between the products of the second, has too few registers for both, and makes the products wait for each other.
+// Where it does not see the number of the last tile it keeps the loop. A walk of one tile has none.
+TCC_FN Range loop_over(Range range) {
+  if constexpr (params.keys > BLOCK_K) asm volatile("" : "+r"(range.first));
+  return range;
+}
+
 extern __shared__ __align__(1024) u8 shared_memory[];
 
 TCC_ENTRY {
@@ -346,7 +354,7 @@ TCC_ENTRY {
       const i32 n = tile_of(round);
       if (n >= TILES) continue;
       const Place place = round == 0 ? first_place : place_of(n);
-      const Range range = range_of(place);
+      const Range range = loop_over(range_of(place));
       const i32 row = place.query + row_of_tile;
       f32 o[COLUMNS_V / 2], s[BLOCK_K / 2];
       u32 p[BLOCK_K / 4];
