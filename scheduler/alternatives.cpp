@@ -290,8 +290,6 @@ class Comparison {
 
 bool take_alternatives(ir::Graph& graph, AlternativeStage stage, const Target& target,
                        const Plan& plan, const RegionPrecision& precision, const KeptNodes& kept) {
-  // Copies are for matrix units.
-  if (stage == AlternativeStage::final && target.matrix_units.empty()) return false;
   Comparison comparison(graph, stage, target, plan, precision, kept);
   const auto taken = comparison.decide();
   if (taken.empty()) return false;

@@ -385,6 +385,7 @@ class Partitioner {
     nodes.insert(nodes.end(), others.begin(), others.end());
     const Match& match = groups_.match(nodes);
     if (!match) return match.reason_by();
+    if (!widens && has_windows(others)) return against_loading_by_threads(g, into, **match);
     const bool is_other = groups_.has_products(into) && takes_another(into, **match);
     return is_other ? against_slower(g, into, **match) : "";
   }
@@ -419,6 +420,29 @@ class Partitioner {
     return str("cost: ", both.kernel_template().name(), " would take ", time_text(together),
                " for both, ", (*first)->kernel_template().name(), " and ",
                (*second)->kernel_template().name(), " take ", time_text(apart));
+  }
+
+  // Why the image that one makes is not computed where the other's windows take it apart, or "":
+  // the copy engine brings an image that is stored, with its dims in the order that it wants.
+  std::string against_loading_by_threads(size_t g, size_t into, const Candidate& both) const {
+    const Match &first = groups_.match(groups_.nodes(g)),
+                &second = groups_.match(groups_.nodes(into));
+    if (!first || !second) return "";
+    const double together = seconds_as_wished(both),
+                 apart = (*first)->default_seconds() + seconds_as_wished(**second);
+    if (together <= apart) return "";
+    return str("cost: ", both.kernel_template().name(), " would take ", time_text(together),
+               " to compute its image, and ", time_text(apart), " with one that ",
+               (*first)->kernel_template().name(), " stores");
+  }
+
+  // The seconds of a kernel whose buffers lie as it wishes, where that is free.
+  double seconds_as_wished(const Candidate& candidate) const {
+    Region region = candidate.region();
+    for (const LayoutWish& wish : candidate.order_wishes())
+      if (has_free_layout(groups_.graph(), wish.value)) region.layouts[wish.value] = wish.layout;
+    const Match match = match_region(region, target_);
+    return match ? (*match)->default_seconds() : candidate.default_seconds();
   }
 
   // The first reason counts: what a template says of the two comes before what absorbing says.
@@ -486,6 +510,11 @@ class Partitioner {
   bool is_copy(size_t group) const {
     const auto& nodes = groups_.nodes(group);
     return std::any_of(nodes.begin(), nodes.end(), FusionGroups::is_copy);
+  }
+
+  static bool has_windows(const std::vector<const Node*>& nodes) {
+    return std::ranges::any_of(nodes,
+                               [](const Node* node) { return node->op_name() == "convolution"; });
   }
 
   // A matrix kernel does this to its operands in any case.

@@ -11,8 +11,8 @@
 namespace tcc::sched {
 namespace {
 
-constexpr std::string_view kKinds[] = {"split_reduction", "split_k",   "split_scan", "fuse",
-                                       "pad_inputs",      "pad_images"};
+constexpr std::string_view kKinds[] = {"split_reduction", "split_k",    "split_scan", "fuse",
+                                       "pad_inputs",      "pad_images", "phases"};
 
 bool is_kind(const std::string& kind) {
   return std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds);

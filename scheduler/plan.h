@@ -25,8 +25,8 @@ struct PlanSite {
   std::string description;            // for people: "matmul f32[64, 512], K = 4096: parts"
 };
 
-// "split_reduction", "split_k", "split_scan", "fuse", "pad_inputs", "pad_images": all that any pass
-// asks about.
+// "split_reduction", "split_k", "split_scan", "fuse", "pad_inputs", "pad_images", "phases": all
+// that any pass asks about.
 std::span<const std::string_view> plan_kinds();
 
 class PlanSource {

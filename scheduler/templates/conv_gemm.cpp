@@ -59,14 +59,16 @@ ImageDim device_dim(const ConvView::Spatial& dim, int64_t channels) {
 
 OrRefusal<ConvGemm> with_image(const Region& region, OrRefusal<Gemm> gemm) {
   if (!gemm) return gemm.refusal();
-  ConvGemm product{*std::move(gemm), std::nullopt, {}};
+  ConvGemm product{*std::move(gemm), std::nullopt, false, {}};
   product.residuals = residual_views(region, product.plan, kMostResiduals);
   if (region.anchor->op_name() != "convolution") return product;
   const bool of_a = product.plan.a.input == 0;
   MatrixOperand& operand = of_a ? product.a : product.b;
   if (operand.load != Load::computed) return product;
+  product.gathers = true;
   OrRefusal<ConvView> view = conv_view(region, product.plan, of_a);
   if (!view || !obstacle(*view, operand, of_a ? product.b : product.a).empty()) return product;
+  product.gathers = false;
   operand.load = Load::im2col;
   operand.major_k = true;
   operand.alignment = kImageAlignment;

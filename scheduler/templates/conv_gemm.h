@@ -12,6 +12,7 @@ namespace tcc::sched {
 
 struct ConvGemm : Gemm {
   std::optional<ConvView> image;  // of the operand whose load is im2col
+  bool gathers = false;           // threads load the image's elements, which windows take apart
   // Matrices of the result's shape that the epilogue reads and the copy engine can bring; at most
   // two.
   std::vector<OperandView> residuals;

@@ -150,11 +150,16 @@ struct Shape : GemmShape {
 // Cycles in which threads bring their operands' rows of a k tile: latency and instructions.
 double load_cycles(const Shape& s) {
   constexpr double kLatency = 1500, kComputedRow = 6, kLineRow = 4;
+  // Of an image under windows each vector has an address and a condition of its own: 48 to 115 were
+  // measured.
+  constexpr double kGatheredRow = 60;
   const double kSingleRow = s.bytes ? 120 : 200;  // of single elements
   auto of_rows = [&](const MatrixOperand& operand, int64_t rows) {
     if (kernels::is_copied(operand.load)) return 0.0;
-    const double computed =
-        operand.vector < 4 ? kSingleRow / static_cast<double>(operand.vector) : kComputedRow;
+    const MatrixOperand& image = s.gemm.plan.a.input == 0 ? s.gemm.a : s.gemm.b;
+    const double computed = operand.vector < 4 ? kSingleRow / static_cast<double>(operand.vector)
+                            : s.gemm.gathers && &operand == &image ? kGatheredRow
+                                                                   : kComputedRow;
     return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : computed);
   };
   const double rows = of_rows(s.side.a, s.block_m) + of_rows(s.side.b, s.block_n);
@@ -465,6 +470,11 @@ class GemmSm90Template : public GemmTemplate<Shape, Case> {
     kernel.cluster = static_cast<int>(s.cluster());
     kernel.resident = 1;
     kernel.grid = clusters * s.cluster();
+    // Tiles that share rows or columns through the cache want neighbouring SMs, which is worth more
+    // than the microsecond of an early beginning once a launch takes some.
+    kernel.begins_alone = s.cluster_m * s.cluster_n == 1 && s.tiles_m > 1 && s.tiles_n > 1 &&
+                          target.least_seconds(kernel.bytes.usual(), kernel.flops.usual(),
+                                               kernel.flop_rate) > kLongLaunch;
     kernel.shared_bytes = sm90::shared_bytes(parameters);
     kernel.parameters = parameters_of(parameters, "GemmSm90", "common/gemm_sm90_shape.h");
     // The preprocessor makes the instruction's text of it.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/sizes.h"
+#include "scheduler/conv_phases.h"
 #include "scheduler/copy_image.h"
 #include "scheduler/copy_operands.h"
 #include "scheduler/dim_map.h"
@@ -146,14 +147,36 @@ std::optional<Alternative> copied_image(const ir::Node& node) {
   return copies;
 }
 
+// A spread image as those of its phases.
+Alternative phases(const ir::Node& node) {
+  Alternative alternative;
+  alternative.kind = "phases";
+  alternative.choices = {0, 1};
+  alternative.none = 0;
+  alternative.clear = 0.9;  // as for operands
+  alternative.description = str("convolution of ", ir::to_string(node.inputs[0]->type), " and ",
+                                ir::to_string(node.outputs[0]->type), ": in phases");
+  alternative.rewrite = [](ir::Builder& builder, const ir::Node& convolution, int64_t) {
+    return ir::Replacement{in_phases(builder, convolution)};
+  };
+  return alternative;
+}
+
+// What the last stage may change: copies are for matrix units.
+std::optional<Alternative> last_alternative(const ProductCandidate& candidate) {
+  const ir::Node& node = *candidate.region().anchor;
+  const bool is_convolution = node.op_name() == "convolution";
+  if (is_convolution && has_phases(node)) return phases(node);
+  if (candidate.target().matrix_units.empty()) return std::nullopt;
+  return is_convolution ? copied_image(node) : copied_operands(candidate);
+}
+
 }  // namespace
 
 std::vector<Alternative> ProductCandidate::alternatives(AlternativeStage stage) const {
   const bool first = stage == AlternativeStage::primitives;
   const ir::Node& node = *region().anchor;
-  std::optional<Alternative> one = first                             ? sums_in_parts(node, target())
-                                   : node.op_name() == "convolution" ? copied_image(node)
-                                                                     : copied_operands(*this);
+  std::optional<Alternative> one = first ? sums_in_parts(node, target()) : last_alternative(*this);
   if (!one) return {};
   if (first) {
     const int64_t workgroups = most_workgroups(contraction_extents(*region().anchor));

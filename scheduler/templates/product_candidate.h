@@ -26,7 +26,8 @@ class ProductCandidate : public Candidate {
   // bytes. Each buffer occurs once.
   std::vector<LayoutWish> row_wishes() const override;
   // Sums in parts ("split_k") where tiles are few; copies of given operands with longer rows
-  // ("pad_inputs") where row_wishes() asks for them, or of a convolution's image ("pad_images").
+  // ("pad_inputs") where row_wishes() asks for them, or of a convolution's image ("pad_images"); a
+  // spread image in phases ("phases").
   std::vector<Alternative> alternatives(AlternativeStage stage) const override;
 
  protected:
