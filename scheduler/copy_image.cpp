@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "ir/op.h"
 #include "ir/passes/fold_constants.h"
 #include "ir/sizes.h"
 #include "support/error.h"
@@ -215,6 +216,8 @@ std::vector<int64_t> image_copies(const Node& conv) {
   std::vector<int64_t> choices = {kAsItIs};
   if (!has_sizes(conv)) return choices;
   const Value* image = conv.inputs[0];
+  while (image->producer && image->producer->op->kind == ir::OpKind::view)
+    image = image->producer->inputs[0];
   const bool is_given = !image->producer && !ir::is_fixed(image);
   if (padded_rows(conv, dims_of(conv).back())) choices.push_back(kWindows);
   if (is_given) choices.push_back(kChannelsLast);

@@ -116,25 +116,24 @@ void split_grid(Kernel& kernel, const Target& target) {
   kernel.grid = launched;
 }
 
-// Whether all workgroups run at once and may be spread unevenly: by threads and shared memory the
-// device has room for them, and they do not fill it with one for each unit.
-bool may_pile_up(const Kernel& kernel, const Target& target) {
+// Workgroups that the device has room for at once, by threads and shared memory.
+double workgroups_at_once(const Kernel& kernel, const Target& target) {
   constexpr double kThreads = 2048;  // of an SM
-  const auto workgroups = static_cast<double>(kernel.grid.usual());
-  if (kernel.resident == 1) return workgroups < target.compute_units;
+  if (kernel.resident == 1) return target.compute_units;
   double of_unit = kThreads / kernel.workgroup;
   if (kernel.shared_bytes > 0)
     of_unit = std::min(of_unit, static_cast<double>(target.shared_bytes) /
                                     static_cast<double>(kernel.shared_bytes));
-  return workgroups <= target.compute_units * std::max(1.0, std::floor(of_unit));
+  return target.compute_units * std::max(1.0, std::floor(of_unit));
 }
 
 // An early beginning places workgroups on whichever SMs are free first, several on one while others
 // get none. Kernels whose time is arithmetic then take up to twice as long, which an early
 // beginning, worth half a microsecond, cannot win back. So do long kernels that run in one round:
 // in several, an SM that got little gets more of the next. Workgroups that fill an SM each are
-// spread over SMs anyway, but where there are fewer than SMs, not over the parts of the device that
-// share a way to memory. A cooperative launch does not overlap the one before it.
+// spread over SMs anyway, but neither in their order, in which neighbours share what they read, nor
+// evenly over the parts of the device that share a way to memory. A cooperative launch does not
+// overlap the one before it.
 void choose_beginning(Kernel& kernel, const Target& target) {
   if (kernel.cooperative) kernel.begins_alone = true;
   if (!target.overlapping_launches) return;
@@ -143,7 +142,8 @@ void choose_beginning(Kernel& kernel, const Target& target) {
   const double arithmetic = target.least_seconds(0, kernel.flops.usual(), kernel.flop_rate);
   const double memory = target.least_seconds(kernel.bytes.usual(), 0, kernel.flop_rate);
   if (kernel.resident != 1 && arithmetic > kReached * memory) kernel.begins_alone = true;
-  if (std::max(arithmetic, memory) > kLongLaunch && may_pile_up(kernel, target))
+  if (std::max(arithmetic, memory) > kLongLaunch &&
+      static_cast<double>(kernel.grid.usual()) <= workgroups_at_once(kernel, target))
     kernel.begins_alone = true;
 }
 

@@ -470,11 +470,6 @@ class GemmSm90Template : public GemmTemplate<Shape, Case> {
     kernel.cluster = static_cast<int>(s.cluster());
     kernel.resident = 1;
     kernel.grid = clusters * s.cluster();
-    // Tiles that share rows or columns through the cache want neighbouring SMs, which is worth more
-    // than the microsecond of an early beginning once a launch takes some.
-    kernel.begins_alone = s.cluster_m * s.cluster_n == 1 && s.tiles_m > 1 && s.tiles_n > 1 &&
-                          target.least_seconds(kernel.bytes.usual(), kernel.flops.usual(),
-                                               kernel.flop_rate) > kLongLaunch;
     kernel.shared_bytes = sm90::shared_bytes(parameters);
     kernel.parameters = parameters_of(parameters, "GemmSm90", "common/gemm_sm90_shape.h");
     // The preprocessor makes the instruction's text of it.

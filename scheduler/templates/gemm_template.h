@@ -92,6 +92,13 @@ class GemmTemplate : public Template {
     }
 
    private:
+    bool gathers(const Region& region) const override {
+      if constexpr (requires(const Plan& plan) { plan.gathers; }) {
+        const OrRefusal<Plan> plan = outline_.plan(region, this->target());
+        return plan && plan->gathers;
+      }
+      return false;
+    }
     int64_t most_workgroups(const ContractionExtents& product) const override {
       return outline_.most_workgroups(product);
     }

@@ -263,7 +263,23 @@ std::vector<LayoutWish> ProductCandidate::row_wishes() const {
       wishes.push_back(*std::move(wish));
     }
   }
+  if (region().anchor->op_name() == "convolution" && gathers(changed))
+    if (auto wish = padded_pixels(changed)) wishes.push_back(*std::move(wish));
   return wishes;
+}
+
+std::optional<LayoutWish> ProductCandidate::padded_pixels(const Region& region) const {
+  for (const ir::Value* value : region.inputs) {
+    if (value->is_constant() || value->rank() < 3) continue;
+    const Layout& dense = region.layout(value);
+    const Layout layout =
+        dense.padded(value->shape(), 1, target().matrix_row_bytes / size_bytes(value->dtype()));
+    if (layout == dense || 2 * layout.elements.usual() > 3 * dense.elements.usual()) continue;
+    Region changed = region;
+    changed.layouts[value] = layout;
+    if (!gathers(changed)) return LayoutWish{value, layout};
+  }
+  return std::nullopt;
 }
 
 }  // namespace tcc::sched

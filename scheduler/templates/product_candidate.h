@@ -1,6 +1,7 @@
 // The candidates of all templates for matrix products and convolutions wish for the same layouts.
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -23,7 +24,8 @@ class ProductCandidate : public Candidate {
   //
   // None without a row_unit() or where the region is no product for it, where no layout
   // helps (an operand is computed, or starts inside a row), or would add more than half of the
-  // bytes. Each buffer occurs once.
+  // bytes. Each buffer occurs once. An image whose pixels begin elsewhere gets such rows of
+  // channels where the copy engine brings it then.
   std::vector<LayoutWish> row_wishes() const override;
   // Sums in parts ("split_k") where tiles are few; copies of given operands with longer rows
   // ("pad_inputs") where row_wishes() asks for them, or of a convolution's image ("pad_images"); a
@@ -36,6 +38,10 @@ class ProductCandidate : public Candidate {
  private:
   // The kind of matrix units whose copies row_wishes() serves; "": none.
   virtual std::string_view row_unit() const { return kernel_template().unit(); }
+  // The layout of a buffer with longer pixels with which no threads load the image.
+  std::optional<LayoutWish> padded_pixels(const Region& region) const;
+  // Whether threads would load the image of a convolution, element by element.
+  virtual bool gathers(const Region& region) const { return false; }
   // About the largest number of workgroups that its configs give such a product, of which one keeps
   // a compute unit busy.
   virtual int64_t most_workgroups(const ContractionExtents& product) const;

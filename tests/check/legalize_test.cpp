@@ -250,7 +250,7 @@ TEST(ChooseBeginning, OfArithmeticIsAlone) {
   EXPECT_TRUE(alone(1e9, 1e6, 0, true, "grid 528 workgroup 512"));
   EXPECT_FALSE(alone(1e9, 1e6, 0, true, "grid 529 workgroup 512"));
   EXPECT_TRUE(alone(1e9, 1e6, 1, true, "grid 64 workgroup 256"));
-  EXPECT_FALSE(alone(1e9, 1e6, 1, true, "grid 132 workgroup 256"));
+  EXPECT_FALSE(alone(1e9, 1e6, 1, true, "grid 133 workgroup 256"));
   EXPECT_FALSE(alone(1e9, 1e6, 1, false, "grid 64 workgroup 256"));
 }
 
