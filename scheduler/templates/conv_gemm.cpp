@@ -14,6 +14,8 @@ using kernels::ImageDim;
 
 constexpr int64_t kImageAlignment = 16;
 constexpr size_t kMostResiduals = 2;
+constexpr int64_t kVector = 16;  // bytes that a thread copies at once
+constexpr int64_t kMostVectors = int64_t{1} << 30;
 
 // The bytes of a piece: as many as waste at most an eighth more than the shortest do.
 int64_t piece_bytes(int64_t bytes) {
@@ -78,6 +80,19 @@ OrRefusal<ConvGemm> with_image(const Region& region, OrRefusal<Gemm> gemm) {
   return product;
 }
 
+// Whether vectors of so many bytes are neighbouring channels under one tap, whose numbers are 32
+// bits.
+bool has_vectors(const Region& region, const ConvView& image, int64_t bytes) {
+  const int64_t chunk = bytes / size_bytes(image.dtype);
+  const auto is_whole = [&](int64_t elements) { return elements % chunk == 0; };
+  return is_whole(image.channels) && is_whole(image.offset) && is_whole(image.image_pitch) &&
+         std::ranges::all_of(image.spatial, is_whole, &ConvView::Spatial::pitch) &&
+         std::ranges::all_of(
+             image.batch,
+             [&](const OperandView::BatchAxis& axis) { return is_multiple(axis.stride, chunk); }) &&
+         may_have_numbers(region, image.buffer, chunk);
+}
+
 }  // namespace
 
 OrRefusal<ConvGemm> plan_conv_gemm(const Region& region, const Target& target,
@@ -86,6 +101,78 @@ OrRefusal<ConvGemm> plan_conv_gemm(const Region& region, const Target& target,
 }
 OrRefusal<ConvGemm> plan_exact_conv_gemm(const Region& region) {
   return with_image(region, plan_exact_gemm(region));
+}
+
+OrRefusal<ConvGemm> plan_vector_gemm(const Region& region, const Target& target,
+                                     std::string_view unit) {
+  OrRefusal<Gemm> gemm = plan_gemm(region, target, unit);
+  if (!gemm) return gemm.refusal();
+  ConvGemm product{*std::move(gemm), std::nullopt, false, {}};
+  bring_by_vectors(region, product, product.image, product.gathers);
+  return product;
+}
+
+void bring_by_vectors(const Region& region, Gemm& product, std::optional<ConvView>& image,
+                      bool& gathers) {
+  if (region.anchor->op_name() != "convolution") return;
+  const bool of_a = product.plan.a.input == 0;
+  MatrixOperand& operand = of_a ? product.a : product.b;
+  if (operand.load != Load::computed) return;
+  gathers = true;
+  OrRefusal<ConvView> view = conv_view(region, product.plan, of_a);
+  if (!view || view->dtype != operand.dtype) return;
+  const int64_t vector = has_vectors(region, *view, kVector) ? kVector : kVector / 2;
+  if (!has_vectors(region, *view, vector)) return;
+  gathers = false;
+  operand.load = Load::im2col;
+  operand.major_k = true;
+  operand.alignment = vector;
+  operand.view = {view->buffer, view->dtype, view->offset, view->spatial.back().pitch, 1,
+                  view->batch};
+  image = *std::move(view);
+}
+
+bool may_have_numbers(const Region& region, int buffer, int64_t elements_of_vector) {
+  const SymInt& elements = region.layout(region.inputs[static_cast<size_t>(buffer)]).elements;
+  return !elements.is_const() || elements.value() / elements_of_vector < kMostVectors;
+}
+
+Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
+                       std::string name) {
+  const int64_t chunk = bytes / size_bytes(image.dtype), channels = image.channels / chunk;
+  Hook hook;
+  hook.name = std::move(name);
+  hook.parameters = {Hook::index_parameter("batch", plan.batch.size()),
+                     passed_index("at", image.pixels()),
+                     passed_index("k", image.taps() * channels)};
+  const SymInt at = hook.parameters[1].axis, k = hook.parameters[2].axis;
+  std::vector<SymInt> extents = {image.images};
+  for (const ConvView::Spatial& dim : image.spatial) extents.emplace_back(dim.outputs);
+  const std::vector<SymInt> pixel = ir::delinearize(at, extents);
+  OperandView groups;
+  groups.offset = image.offset / chunk;
+  groups.batch = image.batch;
+  for (OperandView::BatchAxis& axis : groups.batch) axis.stride = floordiv(axis.stride, chunk);
+  SymInt number = batch_offset(groups, hook.parameters[0].axis) +
+                  pixel[0] * (image.image_pitch / chunk) + mod(k, channels);
+  std::vector<Expr> inside;
+  for (size_t d = 0; d < image.spatial.size(); ++d) {
+    const ConvView::Spatial& dim = image.spatial[d];
+    SymInt place = pixel[d + 1] * dim.step - dim.padding;
+    if (dim.along_k > 0)
+      place = place + mod(floordiv(k, dim.along_k / chunk), dim.taps) * dim.dilation;
+    number = number + place * (dim.pitch / chunk);
+    inside.push_back(ir::index_less(-1, place));
+    inside.push_back(ir::index_less(place, dim.extent));
+  }
+  const auto whole = [](const SymInt& value) {
+    return ir::cast(ir::index_value(value), DType::i32);
+  };
+  const Expr within = ir::all_of(inside);  // null: always
+  hook.result = DType::i32;
+  hook.returns = true;
+  hook.body = {return_value(within ? ir::select(within, whole(number), whole(-1)) : whole(number))};
+  return hook;
 }
 
 Image device_image(const ConvView& image) {

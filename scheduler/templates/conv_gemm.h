@@ -25,6 +25,22 @@ OrRefusal<ConvGemm> plan_conv_gemm(const Region& region, const Target& target,
 // The same of f32 that FMA units multiply.
 OrRefusal<ConvGemm> plan_exact_conv_gemm(const Region& region);
 
+// Does what plan_gemm does, for device sources whose threads copy vectors.
+OrRefusal<ConvGemm> plan_vector_gemm(const Region& region, const Target& target,
+                                     std::string_view unit);
+// Where the product is a convolution whose image would be computed: finds whether its channels come
+// in vectors of 16 or 8 bytes, each under one tap. Then the operand's load is im2col, its alignment
+// that of the vectors, and `image` what they are of; else the product `gathers`.
+void bring_by_vectors(const Region& region, Gemm& product, std::optional<ConvView>& image,
+                      bool& gathers);
+// Returns whether 32 bits number the vectors of a buffer, of so many elements; those of open dims
+// are counted when sizes are known.
+bool may_have_numbers(const Region& region, int buffer, int64_t elements);
+// `name`(batch, at, k) -> i32: the number in the image's buffer of the vector of `bytes` that pixel
+// `at` has under tap and channels `k`; negative where the window is beyond the image.
+Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
+                       std::string name);
+
 // Returns the image as device sources get it. Its pieces waste little of k.
 kernels::Image device_image(const ConvView& image);
 

@@ -48,9 +48,5 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target);
 // round.
 Hook chunk_hook(const MatrixOperand& operand, const ContractionPlan& plan, bool of_a,
                 std::string name);
-// The same of an image, by vectors of `bytes`: `at` is a pixel, and the number is negative where
-// the window is beyond the image.
-Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                       std::string name);
 
 }  // namespace tcc::sched

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "backends/device/common/gemm_coopmat_shape.h"
+#include "scheduler/templates/conv_gemm.h"
 #include "scheduler/templates/coopmat_plan.h"
 #include "scheduler/templates/gemm_template.h"
 #include "scheduler/templates/kernel_parameters.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/device/common/gemm_sm80_shape.h"
+#include "scheduler/templates/conv_gemm.h"
 #include "scheduler/templates/gemm_template.h"
 #include "scheduler/templates/kernel_parameters.h"
 #include "support/checked.h"
@@ -32,8 +33,9 @@ GemmSm80 parameters_of_config(const kernels::Product& product, const Config& c) 
 // A config on a product. What a launch needs is in `kernel`, which the device source gets; the rest
 // is for the cost model.
 struct Shape : GemmShape {
-  Shape(const GemmCase<Gemm>& of, const Config& c)
+  Shape(const GemmCase<ConvGemm>& of, const Config& c)
       : GemmShape(of.facts, c),
+        gemm(of.plan),
         kernel(parameters_of_config(product, c)),
         line_bytes(kernel.line_bytes),
         warps_m(kernel.warps_m),
@@ -50,6 +52,7 @@ struct Shape : GemmShape {
   int64_t warp_n() const { return sm80::warp_n(kernel); }
   int64_t threads() const { return sm80::threads(kernel); }
 
+  const ConvGemm& gemm;
   GemmSm80 kernel;
   int64_t line_bytes, warps_m, warps_n, resident;
   int64_t element, block_k, tiles_m, tiles_n, tiles;
@@ -57,14 +60,14 @@ struct Shape : GemmShape {
 
 // Cycles for each byte of a line that threads take to load rows of bytes.
 double turning_rows(const MatrixOperand& operand, int64_t rows) {
-  const double cycles = operand.load == Load::tiles  ? 1.0 / 16 / 32
-                        : operand.load == Load::rows ? 1.0 / 2 / 32
-                        : operand.vector < 4         ? 0.5
-                                                     : 0.18;
+  const double cycles = kernels::is_copied(operand.load) ? 1.0 / 16 / 32
+                        : operand.load == Load::rows     ? 1.0 / 2 / 32
+                        : operand.vector < 4             ? 0.5
+                                                         : 0.18;
   return static_cast<double>(rows) * cycles;
 }
 
-class GemmSm80Template : public GemmTemplate<Shape> {
+class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
  public:
   std::string_view name() const override { return "gemm_sm80"; }
   int version() const override { return 1; }
@@ -73,8 +76,8 @@ class GemmSm80Template : public GemmTemplate<Shape> {
  protected:
   std::string_view unit() const override { return "mma"; }
 
-  OrRefusal<Gemm> plan(const Region& region, const Target& target) const override {
-    return plan_gemm(region, target, unit());
+  OrRefusal<ConvGemm> plan(const Region& region, const Target& target) const override {
+    return plan_vector_gemm(region, target, unit());
   }
 
   int64_t most_workgroups(const ContractionExtents& product) const override {
@@ -84,6 +87,7 @@ class GemmSm80Template : public GemmTemplate<Shape> {
   // Asynchronous copies are of 4 bytes or more. Bytes across k are turned by the threads that load
   // them.
   void restrict_loads(MatrixOperand& operand) const override {
+    if (operand.load == Load::im2col) return;
     if (operand.load != Load::computed)
       operand.load = operand.alignment >= 4 ? Load::tiles : Load::rows;
     if (!is_byte(operand.dtype)) return;
@@ -91,7 +95,7 @@ class GemmSm80Template : public GemmTemplate<Shape> {
     operand.major_k = true;
   }
 
-  std::vector<Parameter> parameters(const Gemm&) const override {
+  std::vector<Parameter> parameters(const ConvGemm&) const override {
     return {
         {"block_m", {16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
         {"block_n", {16, 32, 64, 128, 256}, "columns of a workgroup's tile"},
@@ -122,7 +126,7 @@ class GemmSm80Template : public GemmTemplate<Shape> {
     };
   }
 
-  std::vector<Config> candidates(const Gemm&) const override {
+  std::vector<Config> candidates(const ConvGemm&) const override {
     struct Candidate {
       int64_t block_m, block_n, line_bytes, warps_m, warps_n, stages, resident;
     };
@@ -157,6 +161,8 @@ class GemmSm80Template : public GemmTemplate<Shape> {
     constexpr double kCacheBytes = 32;    // a cycle, that one SM reads from the last-level cache
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kFill = 1200;        // cycles until the first tile is there
+    constexpr double kAddresses = 3;      // as long, where each vector of an image has its own
+    constexpr double kGathered = 12;      // bytes a cycle, of an image that threads take apart
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     const auto line = static_cast<double>(s.line_bytes);
     const double product = m * n * line / 2 / kProducts;
@@ -165,11 +171,13 @@ class GemmSm80Template : public GemmTemplate<Shape> {
         (m * static_cast<double>(s.warps_n) + n * static_cast<double>(s.warps_m)) * line /
         kSharedBytes;
     const double cached = (m + n) * line / kCacheBytes;
+    const double image_rows = (s.gemm.plan.a.input == 0) != s.swapped ? m : n;
     const double loading =
         s.element == 1
             ? (turning_rows(s.side.a, s.block_m) + turning_rows(s.side.b, s.block_n)) * line
-        : s.computed ? (m + n) * line / 2 / 32
-                     : (m + n) * line / 16 / 32;
+        : s.gemm.gathers ? image_rows * line / kGathered
+        : s.computed     ? (m + n) * line / 2 / 32
+                         : (m + n) * line / 16 / 32 * (s.gemm.image ? kAddresses : 1);
     const double issue =
         product * 97 / 64 * (64.0 * 64) / static_cast<double>(s.warp_m() * s.warp_n());
     const double k_tile = std::max({product, shared, cached, issue / 2}) + loading;
@@ -194,8 +202,16 @@ class GemmSm80Template : public GemmTemplate<Shape> {
     kernel.grid = tiles;
     kernel.shared_bytes = sm80::shared_bytes(s.kernel);
     kernel.parameters = parameters_of(s.kernel, "GemmSm80", "common/gemm_sm80_shape.h");
-    writer.operand(true, true);
-    writer.operand(false, true);
+    for (const bool first : {true, false}) {
+      const MatrixOperand& operand = first ? s.side.a : s.side.b;
+      if (operand.load != Load::im2col) {
+        writer.operand(first, true);
+        continue;
+      }
+      need_alignment(kernel, operand);
+      kernel.hooks.push_back(image_vector_hook(*s.gemm.image, operand.alignment, s.gemm.plan,
+                                               first ? "vector_a" : "vector_b"));
+    }
   }
 };
 

@@ -32,7 +32,7 @@ struct GemmSm80 {
 namespace sm80 {
 
 constexpr bool by_threads(const GemmSm80& g) {
-  return g.product.a.load != Load::tiles || g.product.b.load != Load::tiles;
+  return !is_copied(g.product.a.load) || !is_copied(g.product.b.load);
 }
 constexpr Int threads(const GemmSm80& g) { return 32 * g.warps_m * g.warps_n; }
 
@@ -66,7 +66,7 @@ constexpr Int shared_bytes(const GemmSm80& g) { return most(stages_bytes(g), sta
 // Registers of all threads for rows of bytes that they bring: computed ones have one for each
 // element, and addresses.
 constexpr Int bytes_in_flight(const Operand& x, Int rows) {
-  return x.load == Load::tiles ? 0 : x.load == Load::rows ? rows * 32 : rows * 96;
+  return is_copied(x.load) ? 0 : x.load == Load::rows ? rows * 32 : rows * 96;
 }
 // A thread holds accumulators, fragments of two k steps, the tile on its way, and addresses.
 constexpr Int registers(const GemmSm80& g) {

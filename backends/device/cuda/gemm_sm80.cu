@@ -7,6 +7,7 @@
 // The constant `params` is a GemmSm80 (gemm_sm80_shape.h). Sizes that come at run time are SIZE_M, SIZE_N and SIZE_K, and
 // then TILES is the number of workgroups with a tile. Hooks, by how an operand x is loaded:
 //   tiles     vector_x(buffers, batch, at, k): the offset of a vector, in elements
+//   im2col    vector_x(buffers, batch, at, k): the number of a vector of pixel `at`; negative: beyond the image, zeros
 //   computed  load_x(buffers, batch, at, k, v): computes a vector of elements as accumulators; guards itself. Those of
 //             bytes may run across k (vector_along_k false: `at` counts vectors), and are turned on their way.
 //   rows      row_x(buffers, batch, line): the offset of a line's first element

@@ -50,7 +50,7 @@ template <class Side> struct Place {
   }
 };
 
-// cp.async of vectors; what lies beyond the matrix is never read and counts as zeros.
+// cp.async of vectors; what lies beyond the matrix, or the image of a convolution, is never read and counts as zeros.
 template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
   using P = Place<Side>;
   using typename P::Tile;
@@ -71,10 +71,16 @@ template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
   }
   __device__ __forceinline__ void fetch(i32 tile, u32 slot, i32 piece) {
     each_vector<Tile, VECTOR, Side::threads, Side::pieces>(this->thread, piece, [&](i32, i32 r, i32 c) {
-      const i32 inside = elements_inside(this->free(r, c), P::k(tile, r, c));
-      const Value* const from =
-          (const Value*)hooks.buffer +
+      i32 inside = elements_inside(this->free(r, c), P::k(tile, r, c));
+      const auto at =
           hooks.vector(this->batch, this->template free_vector<VECTOR>(r, c), P::template k_vector<VECTOR>(tile, r, c));
+      const Value* from = (const Value*)hooks.buffer;
+      if constexpr (Side::operand.load == Load::im2col) {
+        if (at < 0) inside = 0;
+        from += i64(inside == 0 ? 0 : at) * VECTOR;
+      } else {
+        from += at;
+      }
       copy_async<VECTOR * sizeof(Value)>(slot + Tile::offset(r, c), from, inside * i32(sizeof(Value)));
     });
   }
@@ -237,7 +243,7 @@ TCC_FN auto operand_at(const Hooks& hooks, i32 thread, i32 first, i32 batch, typ
                        typename Side::K size_k) {
   constexpr Operand X = Side::operand;
   const Place<Side> place{thread, first, batch, size, size_k};
-  if constexpr (X.load == Load::tiles)
+  if constexpr (is_copied(X.load))
     return CopiedOperand<Side, Hooks>{place, hooks};
   else if constexpr (X.load == Load::rows)
     return ShiftedOperand<Side, Hooks>{place, hooks};
