@@ -149,7 +149,9 @@ TEST(ConvGemm, OtherImagesAreLoadedByThreads) {
   EXPECT_TRUE(image_of("2, 28, 28, 64", "64, 64, 3, 3", ", padding: 1"));
   EXPECT_TRUE(image_of("2, 28, 28, 64", "64, 64, 1, 1", ", stride: 2"));
   EXPECT_FALSE(image_of("2, 28, 28, 64", "64, 64, 1, 1", "")) << "a plain product";
-  EXPECT_FALSE(image_of("2, 28, 28, 60", "64, 60, 3, 3", ", padding: 1")) << "odd pixels";
+  EXPECT_TRUE(image_of("2, 28, 28, 60", "64, 60, 3, 3", ", padding: 1")) << "a copy's pixels";
+  EXPECT_FALSE(image_of("2, 28, 28, 60", "64, 30, 3, 3", ", padding: 1, groups: 2"))
+      << "odd pixels of groups";
   EXPECT_FALSE(image_of("2, 300, 28, 64", "64, 64, 3, 3", ", padding: 1, stride: 9"));
   EXPECT_FALSE(image_of("2, 28, 28, 80", "64, 40, 3, 3", ", padding: 1, groups: 2"))
       << "zeros between groups";
