@@ -114,9 +114,9 @@ const Pinned kPinned[] = {
      "block_k=64 block_q=32 keeps_queries=1 split_keys=2 stages=1 subgroups_k=8 "
      "subgroups_q=1 unit_k=8 unit_m=8 unit_n=8"},
     {"attention_sm90", "cuda:sm_90a", kLong16, kAttention, 646, "45b5d615ce993502",
-     "block_k=112 groups=2 query_stages=1 split_keys=1 stages=2 turns=1"},
+     "block_k=112 groups=2 query_stages=2 split_keys=1 stages=2 turns=1"},
     {"attention_sm90", "cuda:sm_90a", kLong16, kCausal, 646, "45b5d615ce993502",
-     "block_k=64 groups=1 query_stages=1 split_keys=1 stages=2 turns=0"},
+     "block_k=64 groups=1 query_stages=2 split_keys=1 stages=3 turns=0"},
     {"recurrent", "cuda:sm_90a", kSmallLstm, kLstm, 1060, "ea451db6ea9f9de5",
      "rows=1 shares=4 thread_columns=2 thread_rows=1 threads=512 weights=1"},
     {"recurrent", "cuda:sm_80", kSmallGru, kGru, 1794, "d6e7efc1140af27c",
