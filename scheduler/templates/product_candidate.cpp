@@ -133,10 +133,10 @@ std::optional<Alternative> copied_operands(const ProductCandidate& product) {
 }
 
 // Copies of an image that is given, or has few channels.
-std::optional<Alternative> copied_image(const ir::Node& node) {
+std::optional<Alternative> copied_image(const ir::Node& node, const Target& target) {
   Alternative copies;
   copies.kind = "pad_images";
-  copies.choices = image_copies(node);
+  copies.choices = image_copies(node, target.box_copies);
   if (copies.choices.size() < 2) return std::nullopt;
   copies.none = 0;
   copies.clear = 0.9;  // as for operands
@@ -152,7 +152,7 @@ std::vector<Alternative> ProductCandidate::alternatives(AlternativeStage stage) 
   const bool first = stage == AlternativeStage::primitives;
   const ir::Node& node = *region().anchor;
   std::optional<Alternative> one = first                             ? sums_in_parts(node, target())
-                                   : node.op_name() == "convolution" ? copied_image(node)
+                                   : node.op_name() == "convolution" ? copied_image(node, target())
                                                                      : copied_operands(*this);
   if (!one) return {};
   if (first) {
