@@ -16,7 +16,7 @@ using ir::Builder;
 using ir::Node;
 using ir::Value;
 
-constexpr int64_t kRowAlignment = 16;  // bytes
+constexpr int64_t kRowAlignment = 16, kSector = 32;  // bytes
 
 enum Choice : int64_t { kAsItIs, kChannelsLast, kWindows, kPatches, kWindowsOfRows };
 
@@ -74,10 +74,16 @@ bool may_have_rows(const Node& conv, const Dim& row) {
   return conv.attr<int64_t>("groups") == 1 && row.dilation == 1 && row.places() >= 1;
 }
 
-// The pixels that windows read, and those that let the next row begin at an aligned place.
+bool begin_inside_sectors(const Dim& row, int64_t pixel_bytes) {
+  return row.stride * pixel_bytes % kSector != 0;
+}
+
+// The pixels that windows read, and those that let the next row begin at an aligned place: that of
+// a sector where windows do.
 int64_t pixels_of_row(const Dim& row, int64_t pixel_bytes) {
+  const int64_t alignment = begin_inside_sectors(row, pixel_bytes) ? kRowAlignment : kSector;
   int64_t pixels = (row.places() - 1) * row.stride + row.kernel;
-  while (pixels * pixel_bytes % kRowAlignment != 0) ++pixels;
+  while (pixels * pixel_bytes % alignment != 0) ++pixels;
   return pixels;
 }
 
@@ -95,12 +101,11 @@ std::optional<PaddedRows> padded_rows(const Node& conv, const Dim& row) {
 // time. A load takes as long as kLoad of them, whatever part of a line it brings, and more where it
 // begins inside of a sector. The copy is written and read.
 int64_t cost_of_rows(const PaddedRows& rows, const Dim& column, const Dim& row, int64_t size) {
-  constexpr int64_t kSector = 32, kLoad = 96, kInside = 16;
+  constexpr int64_t kLoad = 96, kInside = 16;
   const int64_t taps = column.kernel / rows.merged, pixel = rows.pixel() * size,
                 window = row.kernel * pixel,
                 loads = taps * ceil_div(window, piece_bytes(window, taps));
-  const bool inside = row.stride * pixel % kSector != 0;
-  return loads * (kLoad + (inside ? kInside : 0)) +
+  return loads * (kLoad + (begin_inside_sectors(row, pixel) ? kInside : 0)) +
          2 * row.stride * ceil_div(column.stride * pixel, rows.step);
 }
 

@@ -253,6 +253,15 @@ TEST(CopyImage, AStemIsReadByWindowsOfItsRows) {
   EXPECT_EQ(product.template_name, "gemm_sm90");
   EXPECT_NE(product.source.find("p.image.channels = 168;"), std::string::npos);
   EXPECT_NE(product.source.find("p.image.piece = 128;"), std::string::npos);
+  // Windows begin with sectors.
+  int images = 0;
+  for (const exec::Step& step : chosen.executable.steps)
+    for (const exec::TensorMap& map : std::get<exec::KernelLaunch>(step).maps) {
+      if (map.kind != exec::TensorMap::Kind::im2col) continue;
+      ++images;
+      for (const ir::SymInt& stride : map.strides) EXPECT_EQ(stride.value() % 32, 0);
+    }
+  EXPECT_EQ(images, 1);
 }
 
 // Windows of 24 bytes in each of three rows are one load.
