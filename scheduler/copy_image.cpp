@@ -7,6 +7,7 @@
 #include "ir/op.h"
 #include "ir/passes/fold_constants.h"
 #include "ir/sizes.h"
+#include "support/checked.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -16,9 +17,9 @@ using ir::Builder;
 using ir::Node;
 using ir::Value;
 
-constexpr int64_t kRowAlignment = 16;  // bytes
+constexpr int64_t kRowAlignment = 16, kSector = 32;  // bytes
 
-enum Choice : int64_t { kAsItIs, kChannelsLast, kWindows, kPatches };
+enum Choice : int64_t { kAsItIs, kChannelsLast, kWindows, kPatches, kWindowsOfRows };
 
 // One dim of the windows of a convolution.
 struct Dim {
@@ -58,23 +59,89 @@ bool has_sizes(const Node& conv) {
          std::ranges::all_of(spread, [](int64_t holes) { return holes == 1; });
 }
 
-// Channels and pixels of a padded row, in which windows begin at aligned places.
+// Padded rows, in which windows begin at aligned places. A row has pixels, a pixel the neighbours
+// of `channels` channels, each of them `depth` elements: `merged` rows of the image and zeros, or
+// one. The next row begins `step` rows of the image further.
 struct PaddedRows {
   int64_t channels, pixels;
+  int64_t merged = 1, step = 1, depth = 1;
+  int64_t pixel() const { return channels * depth; }
 };
+
+// As many channels would be neighbours of whole lines without windows.
+constexpr int64_t kMostBytes = 32;
+
+bool may_have_rows(const Node& conv, const Dim& row) {
+  return conv.attr<int64_t>("groups") == 1 && row.dilation == 1 && row.places() >= 1;
+}
+
+bool begin_inside_sectors(const Dim& row, int64_t pixel_bytes) {
+  return row.stride * pixel_bytes % kSector != 0;
+}
+
+// The pixels that windows read, and those that let the next row begin at an aligned place: that of
+// a sector where windows do.
+int64_t pixels_of_row(const Dim& row, int64_t pixel_bytes) {
+  const int64_t alignment = begin_inside_sectors(row, pixel_bytes) ? kRowAlignment : kSector;
+  int64_t pixels = (row.places() - 1) * row.stride + row.kernel;
+  while (pixels * pixel_bytes % alignment != 0) ++pixels;
+  return pixels;
+}
+
 std::optional<PaddedRows> padded_rows(const Node& conv, const Dim& row) {
   const int64_t size = size_bytes(conv.inputs[0]->dtype()),
                 channels = conv.inputs[0]->shape()[1].value();
-  const auto groups = conv.attr<int64_t>("groups");
-  if (groups != 1 || row.dilation != 1 || row.places() < 1) return std::nullopt;
-  // As many channels would be neighbours of whole lines without windows.
-  constexpr int64_t kMostBytes = 32;
+  if (!may_have_rows(conv, row)) return std::nullopt;
   int64_t padded = channels;
   while (padded * row.stride * size % kRowAlignment != 0) ++padded;
   if (padded * size > kMostBytes) return std::nullopt;
-  int64_t pixels = (row.places() - 1) * row.stride + row.kernel;
-  while (pixels * padded * size % kRowAlignment != 0) ++pixels;
-  return PaddedRows{padded, pixels};
+  return PaddedRows{padded, pixels_of_row(row, padded * size)};
+}
+
+// What windows of such rows cost for each pixel of the result, in bytes that memory moves in that
+// time. A load takes as long as kLoad of them, whatever part of a line it brings, and more where it
+// begins inside of a sector. The copy is written and read.
+int64_t cost_of_rows(const PaddedRows& rows, const Dim& column, const Dim& row, int64_t size) {
+  constexpr int64_t kLoad = 96, kInside = 16;
+  const int64_t taps = column.kernel / rows.merged, pixel = rows.pixel() * size,
+                window = row.kernel * pixel,
+                loads = taps * ceil_div(window, piece_bytes(window, taps));
+  return loads * (kLoad + (begin_inside_sectors(row, pixel) ? kInside : 0)) +
+         2 * row.stride * ceil_div(column.stride * pixel, rows.step);
+}
+
+// Rows that merge rows of the image, where that costs less than single ones. No element beyond a
+// window meets its weights, not even zeros: it may be infinite. So a window's rows are whole merged
+// ones: either each row of the image is in one merged row, as many as windows are apart, or a
+// merged row has all rows of a window.
+std::optional<PaddedRows> merged_rows(const Node& conv, const std::vector<Dim>& dims) {
+  const Dim& row = dims.back();
+  const std::optional<PaddedRows> single = padded_rows(conv, row);
+  if (!single || dims.size() < 2) return std::nullopt;
+  const Dim& column = dims[dims.size() - 2];
+  if (column.dilation != 1 || column.stride < 2 || column.kernel < 2 || column.places() < 1)
+    return std::nullopt;
+  const int64_t size = size_bytes(conv.inputs[0]->dtype()),
+                channels = conv.inputs[0]->shape()[1].value();
+  std::optional<PaddedRows> best;
+  int64_t least = cost_of_rows(*single, column, row, size);
+  const auto consider = [&](int64_t merged, int64_t step) {
+    for (int64_t padded = channels; padded * size <= kMostBytes && padded < 2 * channels + 2;
+         ++padded)
+      for (int64_t depth = merged; depth <= 2 * merged; ++depth) {
+        PaddedRows rows = {padded, 0, merged, step, depth};
+        if (rows.pixel() * row.stride * size % kRowAlignment != 0) continue;
+        const int64_t cost = cost_of_rows(rows, column, row, size);
+        if (cost >= least) continue;
+        rows.pixels = pixels_of_row(row, rows.pixel() * size);
+        least = cost;
+        best = rows;
+      }
+  };
+  for (int64_t merged = 2; merged <= column.stride; ++merged)
+    if (column.stride % merged == 0 && column.kernel % merged == 0) consider(merged, merged);
+  consider(column.kernel, column.stride);
+  return best;
 }
 
 // The dims of `rank` with `from` last, in order otherwise; and back.
@@ -97,17 +164,29 @@ Value* pad(Builder& b, Value* x, const std::vector<int64_t>& from_last) {
 }
 
 // `x` [N, C, ..., W] as [N, windows of padded rows, ..., places].
-Value* image_windows(Builder& b, Value* x, const Dim& row, const PaddedRows& rows) {
+Value* image_windows(Builder& b, Value* x, const std::vector<Dim>& dims, const PaddedRows& rows) {
   const int64_t rank = x->rank(), channels = x->shape()[1].value();
+  const Dim& row = dims.back();
   x = b.permute(x, moved_last(rank, 1));
-  x = pad(b, x, {0, rows.channels - channels, row.before, rows.pixels - row.image - row.before});
-  ir::Shape shape(x->shape().begin(), x->shape().end() - 2);
-  shape.emplace_back(rows.pixels * rows.channels);
+  std::vector<int64_t> padding = {0, rows.channels - channels, row.before,
+                                  rows.pixels - row.image - row.before};
+  if (rows.merged > 1) {
+    const Dim& column = dims[dims.size() - 2];
+    const int64_t read = (column.places() - 1) * column.stride + column.kernel;
+    padding.insert(padding.end(), {column.before, read - column.image - column.before});
+  }
+  x = pad(b, x, padding);
+  if (rows.merged > 1) {
+    x = b.op("windows", {x}, {{"dim", rank - 3}, {"size", rows.merged}, {"step", rows.step}});
+    x = pad(b, x, {0, rows.depth - rows.merged});
+  }
+  ir::Shape shape(x->shape().begin(), x->shape().begin() + rank - 2);
+  shape.emplace_back(rows.pixels * rows.pixel());
   x = b.op("identity", {b.reshape(x, shape)});
   x = b.op("windows", {x},
            {{"dim", int64_t{-1}},
-            {"size", row.kernel * rows.channels},
-            {"step", row.stride * rows.channels}});
+            {"size", row.kernel * rows.pixel()},
+            {"step", row.stride * rows.pixel()}});
   x = b.slice(x, rank - 2, 0, row.places());
   return b.permute(x, moved_from_last(rank, 1));
 }
@@ -118,7 +197,16 @@ Value* weight_in_windows(Builder& b, Value* w, const PaddedRows& rows) {
                 taps = w->shape().back().value();
   w = pad(b, b.permute(w, moved_last(rank, 1)), {0, rows.channels - channels});
   ir::Shape shape(w->shape().begin(), w->shape().end() - 2);
-  shape.emplace_back(taps * rows.channels);
+  if (rows.merged > 1) {
+    const ir::SymInt merged_taps = floordiv(shape.back(), rows.merged);
+    ir::Shape split = shape;
+    split.back() = merged_taps;
+    split.insert(split.end(), {rows.merged, taps, rows.channels});
+    w = b.permute(b.reshape(w, split), moved_last(rank + 1, rank - 2));
+    w = pad(b, w, {0, rows.depth - rows.merged});
+    shape.back() = merged_taps;
+  }
+  shape.emplace_back(taps * rows.pixel());
   return b.unsqueeze(b.permute(b.reshape(w, shape), moved_from_last(rank - 1, 1)), rank - 1);
 }
 
@@ -190,11 +278,16 @@ Value* copied(Builder& b, const Node& conv, int64_t choice) {
   if (choice == kChannelsLast) return b.op("convolution", {b.op("identity", {x}), w}, conv.attrs);
   if (choice == kPatches) return on_patches(b, conv);
   std::vector<Dim> dims = dims_of(conv);
-  const std::optional<PaddedRows> rows = padded_rows(conv, dims.back());
+  const std::optional<PaddedRows> rows =
+      choice == kWindowsOfRows ? merged_rows(conv, dims) : padded_rows(conv, dims.back());
   TCC_CHECK(rows, "rows without windows");
-  x = image_windows(b, x, dims.back(), *rows);
+  x = image_windows(b, x, dims, *rows);
   w = weight_windows(b, w, *rows);
   dims.back() = {0, 1, 1, 0, 0, 1};
+  if (rows->merged > 1) {
+    Dim& column = dims[dims.size() - 2];
+    column = {0, column.kernel / rows->merged, column.stride / rows->step, 0, 0, 1};
+  }
   std::vector<int64_t> stride, padding, dilation;
   for (const Dim& dim : dims) {
     stride.push_back(dim.stride);
@@ -212,17 +305,29 @@ Value* copied(Builder& b, const Node& conv, int64_t choice) {
 
 }  // namespace
 
-std::vector<int64_t> image_copies(const Node& conv) {
+std::vector<int64_t> image_copies(const Node& conv, bool has_copy_engine) {
   std::vector<int64_t> choices = {kAsItIs};
   if (!has_sizes(conv)) return choices;
   const Value* image = conv.inputs[0];
   while (image->producer && image->producer->op->kind == ir::OpKind::view)
     image = image->producer->inputs[0];
   const bool is_given = !image->producer && !ir::is_fixed(image);
-  if (padded_rows(conv, dims_of(conv).back())) choices.push_back(kWindows);
+  const std::vector<Dim> dims = dims_of(conv);
+  if (has_copy_engine && merged_rows(conv, dims)) choices.push_back(kWindowsOfRows);
+  if (padded_rows(conv, dims.back())) choices.push_back(kWindows);
   if (is_given) choices.push_back(kChannelsLast);
   if (has_patches(conv)) choices.push_back(kPatches);
   return choices;
+}
+
+int64_t piece_bytes(int64_t bytes, int64_t taps) {
+  constexpr int64_t kShortest = 32, kLine = 128;
+  const int64_t least = round_up(bytes, kShortest);
+  for (const int64_t piece : {kLine, kLine / 2}) {
+    const bool is_whole = taps == 1 && bytes <= piece && least > piece / 2;
+    if (is_whole || 8 * round_up(bytes, piece) <= 9 * least) return piece;
+  }
+  return kShortest;
 }
 
 ir::Replacement copy_image(Builder& builder, const Node& conv, int64_t choice) {

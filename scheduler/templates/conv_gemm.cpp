@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "scheduler/copy_image.h"
 #include "scheduler/templates/common.h"
 #include "support/checked.h"
 
@@ -16,15 +17,6 @@ constexpr int64_t kImageAlignment = 16;
 constexpr size_t kMostResiduals = 2;
 constexpr int64_t kVector = 16;  // bytes that a thread copies at once
 constexpr int64_t kMostVectors = int64_t{1} << 30;
-
-// The bytes of a piece: as many as waste at most an eighth more than the shortest do.
-int64_t piece_bytes(int64_t bytes) {
-  constexpr int64_t kShortest = 32;
-  const int64_t least = round_up(bytes, kShortest);
-  for (const int64_t piece : {128, 64})
-    if (8 * round_up(bytes, piece) <= 9 * least) return piece;
-  return kShortest;
-}
 
 // Why loads of kind im2col do not bring the image beside the other operand; empty: they do.
 std::string obstacle(const ConvView& view, const MatrixOperand& image, const MatrixOperand& other) {
@@ -182,7 +174,7 @@ Image device_image(const ConvView& image) {
   for (size_t d = 0; d < image.spatial.size(); ++d)
     *dims[d] = device_dim(image.spatial[image.spatial.size() - 1 - d], image.channels);
   result.channels = image.channels;
-  result.piece = piece_bytes(image.channels * size_bytes(image.dtype));
+  result.piece = piece_bytes(image.channels * size_bytes(image.dtype), image.taps());
   return result;
 }
 

@@ -134,10 +134,10 @@ std::optional<Alternative> copied_operands(const ProductCandidate& product) {
 }
 
 // Copies of an image that is given, or has few channels.
-std::optional<Alternative> copied_image(const ir::Node& node) {
+std::optional<Alternative> copied_image(const ir::Node& node, const Target& target) {
   Alternative copies;
   copies.kind = "pad_images";
-  copies.choices = image_copies(node);
+  copies.choices = image_copies(node, target.box_copies);
   if (copies.choices.size() < 2) return std::nullopt;
   copies.none = 0;
   copies.clear = 0.9;  // as for operands
@@ -168,7 +168,7 @@ std::optional<Alternative> last_alternative(const ProductCandidate& candidate) {
   const bool is_convolution = node.op_name() == "convolution";
   if (is_convolution && has_phases(node)) return phases(node);
   if (candidate.target().matrix_units.empty()) return std::nullopt;
-  return is_convolution ? copied_image(node) : copied_operands(candidate);
+  return is_convolution ? copied_image(node, candidate.target()) : copied_operands(candidate);
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "ir/passes/convert_precision.h"
@@ -73,15 +76,86 @@ TEST(CopyImage, WindowsOfPaddedRowsComputeTheSame) {
   }
 }
 
-TEST(CopyImage, PatchesComputeTheSame) {
+// The graph where every convolution reads its image by `choice`.
+ir::Graph copied_by(int64_t choice, const ir::Graph& given) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
-  const auto on_patches = [&](const ir::Graph& given) {
-    ir::Graph copied = given.clone();
-    const Always source(3);
-    sched::take_alternatives(copied, sched::AlternativeStage::final, target, {&source, target});
-    ir::verify(copied);
-    return copied;
+  ir::Graph copied = given.clone();
+  const Always source(choice);
+  sched::take_alternatives(copied, sched::AlternativeStage::final, target, {&source, target});
+  ir::verify(copied);
+  return copied;
+}
+
+// The dims of the convolution's weight.
+ir::Shape weight_of(const ir::Graph& graph) {
+  for (const auto& node : graph.nodes())
+    if (node->op_name() == "convolution") return node->inputs[1]->shape();
+  return {};
+}
+
+TEST(CopyImage, WindowsOfMergedRowsComputeTheSame) {
+  struct Case {
+    std::string text;
+    ir::Shape weight;
   };
+  const Case cases[] = {
+      // All rows of a window are neighbours: eight rows, one of them zeros, of three channels.
+      {conv("2, 3, 17, 19", "8, 3, 7, 7", ", stride: 2, padding: 3"), {8, 168, 1, 1}},
+      {conv("2, 3, 18, 20", "8, 3, 3, 3", ", stride: 2, padding: 1"), {8, 36, 1, 1}},
+      {conv("2, 3, 18, 20", "8, 3, 3, 3", ", stride: 2, padding: [0, 1, 2, 0]"), {8, 36, 1, 1}},
+      {conv("1, 4, 21, 16", "4, 4, 5, 4", ", stride: [3, 2], padding: [-1, 2, 4, -2]"),
+       {4, 128, 1, 1}},
+      {conv("1, 1, 16, 29", "4, 1, 7, 7", ", stride: [2, 1], padding: 3"), {4, 56, 1, 1}},
+      {conv("1, 2, 5, 9, 11", "4, 2, 2, 3, 3", ", stride: [1, 2, 2], dilation: [2, 1, 1]"),
+       {4, 24, 2, 1, 1}},
+      {conv("1, 3, 30, 27", "8, 3, 11, 11", ", stride: 4, padding: 2"), {8, 396, 1, 1}},
+      {conv("2, 4, 33, 18", "8, 4, 6, 6", ", stride: [4, 2]"), {8, 192, 1, 1}},
+      // Each row is in one merged row.
+      {conv("2, 3, 19, 20", "8, 3, 8, 7", ", stride: 2, padding: 3"), {8, 56, 4, 1}},
+      {conv("2, 3, 22, 17", "8, 3, 6, 5", ", stride: [3, 4], padding: [4, 3, 0, 1]"),
+       {8, 60, 2, 1}},
+  };
+  for (const auto& [text, weight] : cases) {
+    const ir::Graph given = parse_yaml_graph(text, "conv.yaml", ".").bind({}),
+                    merged = copied_by(4, given);
+    EXPECT_EQ(weight_of(merged), weight) << text;
+    const std::vector<Tensor> inputs = test::draw_inputs(given, {.lo = -1, .hi = 1, .seed = 6});
+    std::vector<ir::RefTensor> values;
+    for (const Tensor& input : inputs) values.push_back(ir::to_ref(input));
+    const auto expected = ir::interpret(given, values, ir::RefMode::ideal),
+               found = ir::interpret(merged, values, ir::RefMode::ideal);
+    ASSERT_EQ(found[0].shape, expected[0].shape);
+    for (size_t i = 0; i < expected[0].f.size(); ++i)
+      ASSERT_NEAR(found[0].f[i], expected[0].f[i], 1e-12) << text << i;
+  }
+}
+
+// An infinite element makes what its windows give infinite, and nothing else NaN.
+TEST(CopyImage, WindowsMeetNothingBeyondThem) {
+  for (const std::string& text : {
+           conv("1, 3, 17, 19", "8, 3, 7, 7", ", stride: 2, padding: 3"),
+           conv("1, 3, 18, 20", "8, 3, 3, 3", ", stride: 2, padding: 1"),
+           conv("1, 3, 19, 20", "8, 3, 8, 7", ", stride: 2, padding: 3"),
+       })
+    for (const int64_t choice : {2, 4}) {
+      const ir::Graph given = parse_yaml_graph(text, "conv.yaml", ".").bind({});
+      const std::vector<Tensor> inputs = test::draw_inputs(given, {.lo = 1, .hi = 2, .seed = 7});
+      std::vector<ir::RefTensor> values;
+      for (const Tensor& input : inputs) values.push_back(ir::to_ref(input));
+      for (size_t i = 0; i < values[0].f.size(); i += 101)
+        values[0].f[i] = std::numeric_limits<double>::infinity();
+      const auto expected = ir::interpret(given, values, ir::RefMode::ideal),
+                 found = ir::interpret(copied_by(choice, given), values, ir::RefMode::ideal);
+      for (size_t i = 0; i < expected[0].f.size(); ++i)
+        if (std::isinf(expected[0].f[i]))
+          ASSERT_EQ(found[0].f[i], expected[0].f[i]) << text << i;
+        else
+          ASSERT_NEAR(found[0].f[i], expected[0].f[i], 1e-12) << text << i;
+    }
+}
+
+TEST(CopyImage, PatchesComputeTheSame) {
+  const auto on_patches = [&](const ir::Graph& given) { return copied_by(3, given); };
   for (const std::string& text : {
            conv("2, 3, 16, 32", "8, 3, 4, 8", ", stride: [4, 8]"),
            conv("1, 5, 9, 14", "4, 5, 2, 4", ", stride: [2, 4]"),  // the last ones are not read
@@ -119,9 +193,9 @@ std::string with_open_batch(std::string text) {
 // The batch may be open: no copy depends on it.
 TEST(CopyImage, AnyBatchIsCopied) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
-  for (const int64_t choice : {2, 3}) {
+  for (const int64_t choice : {2, 3, 4}) {
     const std::string text =
-        with_open_batch(choice == 2 ? conv("B, 3, 17, 19", "8, 3, 7, 7", ", stride: 2, padding: 3")
+        with_open_batch(choice != 3 ? conv("B, 3, 17, 19", "8, 3, 7, 7", ", stride: 2, padding: 3")
                                     : conv("B, 3, 16, 32", "8, 3, 4, 8", ", stride: [4, 8]"));
     const ir::Graph given = parse_yaml_graph(text, "conv.yaml", ".");
     ir::Graph copied = given.clone();
@@ -172,13 +246,55 @@ TEST(CopyImage, AStemIsReadByWindowsOfItsRows) {
       with_weights(conv("16, 3, 224, 224", "64, 3, 7, 7", ", stride: 2, padding: 3"));
   const Chosen chosen = compiled(stem, "cuda:sm_90a");
   ASSERT_EQ(chosen.sites.size(), 1u);
-  EXPECT_EQ(chosen.sites[0].alternatives, (std::vector<int64_t>{0, 1, 2}));
-  EXPECT_EQ(chosen.sites[0].default_choice, 2);
+  EXPECT_EQ(chosen.sites[0].alternatives, (std::vector<int64_t>{0, 1, 2, 4}));
+  EXPECT_EQ(chosen.sites[0].default_choice, 4);
   ASSERT_EQ(chosen.executable.kernels.size(), 2u);
   const exec::KernelBinary& product = chosen.executable.kernels[1];
   EXPECT_EQ(product.template_name, "gemm_sm90");
-  EXPECT_NE(product.source.find("p.image.channels = 28;"), std::string::npos);
-  EXPECT_NE(product.source.find("p.image.piece = 64;"), std::string::npos);
+  EXPECT_NE(product.source.find("p.image.channels = 168;"), std::string::npos);
+  EXPECT_NE(product.source.find("p.image.piece = 128;"), std::string::npos);
+  // Windows begin with sectors.
+  int images = 0;
+  for (const exec::Step& step : chosen.executable.steps)
+    for (const exec::TensorMap& map : std::get<exec::KernelLaunch>(step).maps) {
+      if (map.kind != exec::TensorMap::Kind::im2col) continue;
+      ++images;
+      for (const ir::SymInt& stride : map.strides) EXPECT_EQ(stride.value() % 32, 0);
+    }
+  EXPECT_EQ(images, 1);
+}
+
+// Windows of 24 bytes in each of three rows are one load.
+TEST(CopyImage, AStemOfSmallWindowsIsReadByOneLoadEach) {
+  const Chosen chosen =
+      compiled(with_weights(conv("16, 3, 224, 224", "64, 3, 3, 3", ", stride: 2, padding: 1")),
+               "cuda:sm_90a");
+  ASSERT_EQ(chosen.sites.size(), 1u);
+  EXPECT_EQ(chosen.sites[0].default_choice, 4);
+  ASSERT_EQ(chosen.executable.kernels.size(), 2u);
+  const exec::KernelBinary& product = chosen.executable.kernels[1];
+  EXPECT_NE(product.source.find("p.image.channels = 36;"), std::string::npos);
+  EXPECT_NE(product.source.find("p.image.piece = 128;"), std::string::npos);
+}
+
+// Rows stay single where windows are whole lines, and where they move by single rows.
+TEST(CopyImage, RowsAreMergedWhereLoadsAreFewer) {
+  const auto choices = [](std::string text, const char* dtype) {
+    for (size_t at = 0; (at = text.find("f16", at)) != std::string::npos; at += 4)
+      text.replace(at, 3, dtype);
+    const Always source(-1);
+    backends::CompileOptions options;
+    options.plan = &source;
+    options.matmul_precision = backends::MatmulPrecision::high;
+    backends::compile(parse_yaml_graph(text, "conv.yaml", "."),
+                      sched::target_by_name("cuda:sm_90a"), options);
+    return source.asked.at(0).alternatives;
+  };
+  const std::string stem = conv("4, 3, 64, 64", "64, 3, 7, 7", ", stride: 2, padding: 3");
+  EXPECT_EQ(choices(stem, "bf16"), (std::vector<int64_t>{0, 1, 2, 4}));
+  EXPECT_EQ(choices(stem, "f32"), (std::vector<int64_t>{0, 1, 2}));
+  const std::string dense = conv("4, 3, 64, 64", "64, 3, 3, 3", ", stride: [1, 2], padding: 1");
+  EXPECT_EQ(choices(dense, "bf16"), (std::vector<int64_t>{0, 1, 2}));
 }
 
 // So is one of any number of images, by kernels for many numbers of them.
@@ -193,12 +309,12 @@ TEST(CopyImage, AStemOfAnyBatchIsReadByWindowsOfItsRows) {
                        "conv.yaml", "."),
       sched::target_by_name("cuda:sm_90a"), options);
   ASSERT_EQ(source.asked.size(), 1u);
-  EXPECT_EQ(source.asked[0].default_choice, 2);
+  EXPECT_EQ(source.asked[0].default_choice, 4);
   int products = 0;
   for (const exec::KernelBinary& kernel : executable.kernels)
     if (kernel.template_name == "gemm_sm90") {
       ++products;
-      EXPECT_NE(kernel.source.find("p.image.channels = 28;"), std::string::npos);
+      EXPECT_NE(kernel.source.find("p.image.channels = 168;"), std::string::npos);
     }
   EXPECT_GT(products, 1);
 }
@@ -208,9 +324,9 @@ TEST(CopyImage, AGivenWeightIsCopiedToItsWindows) {
   const Chosen chosen =
       compiled(conv("64, 3, 224, 224", "64, 3, 7, 7", ", stride: 2, padding: 3"), "cuda:sm_90a");
   ASSERT_EQ(chosen.sites.size(), 1u);
-  EXPECT_EQ(chosen.sites[0].default_choice, 2);
+  EXPECT_EQ(chosen.sites[0].default_choice, 4);
   ASSERT_EQ(chosen.executable.kernels.size(), 3u);
-  EXPECT_NE(chosen.executable.kernels[2].source.find("p.image.channels = 28;"), std::string::npos);
+  EXPECT_NE(chosen.executable.kernels[2].source.find("p.image.channels = 168;"), std::string::npos);
 }
 
 TEST(CopyImage, ManyChannelsAreCopiedBehindEachOther) {
