@@ -69,14 +69,14 @@ int64_t walked_together(const std::vector<int64_t>& lengths, int64_t packs, int6
   return best;
 }
 
-// Why a kernel that reads such elements does not take operands of a type, or "".
+// What a kernel that reads such elements says of others, or "".
 std::string why_not_read(DType dtype, const Region& region, UnitElements elements) {
   if (dtype == DType::bf16 || dtype == DType::f16) return "";
-  if (dtype == DType::f32 && elements == UnitElements::of_16_bits_and_tf32)
-    return region.tf32 ? "" : "matrix units read f32 as tf32, which --matmul-precision high allows";
-  return elements == UnitElements::of_16_bits
-             ? "attention on these matrix units takes f16 and bf16 alone"
-             : "attention on these matrix units takes f16, bf16, and f32 as tf32";
+  if (elements == UnitElements::of_16_bits)
+    return "and attention on these matrix units takes f16 and bf16 alone";
+  if (dtype != DType::f32)
+    return "and attention on these matrix units takes f16, bf16, and f32 as tf32";
+  return region.tf32 ? "" : "which matrix units read as tf32, with --matmul-precision high";
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ OrRefusal<AttentionPlan> plan_matrix_attention(const Region& region, UnitElement
   if (!plan) return plan.refusal();
   for (const auto& [operand, name] : named_operands(*plan)) {
     if (const std::string why = why_not_read(operand->dtype, region, elements); !why.empty())
-      return Refusal{str(name, " of ", tcc::name(operand->dtype), ": ", why)};
+      return Refusal{str(name, " of ", tcc::name(operand->dtype), ", ", why)};
     if (operand->dtype != plan->q.dtype)
       return Refusal{str(name, " of ", tcc::name(operand->dtype), " with queries of ",
                          tcc::name(plan->q.dtype))};
