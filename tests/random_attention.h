@@ -194,8 +194,8 @@ class AttentionDraw {
   int conditions_ = 0;
 };
 
-// Random graphs with default and random configs. TCC_ATTENTION_SEED and TCC_ATTENTION_COUNT choose
-// others and more.
+// Random graphs with default and random configs, those of f32 also where matrix units may read it
+// as tf32. TCC_ATTENTION_SEED and TCC_ATTENTION_COUNT choose others and more.
 inline void check_random_attention(Devices of, int64_t count) {
   const auto first = static_cast<uint64_t>(number_from("TCC_ATTENTION_SEED", 1));
   count = number_from("TCC_ATTENTION_COUNT", count);
@@ -204,24 +204,38 @@ inline void check_random_attention(Devices of, int64_t count) {
     const ir::Graph graph = attention_graph(c);
     const std::vector<Tensor> inputs = draw_inputs(graph, {});
     const RandomConfigs configs(seed);
+    using Precision = backends::MatmulPrecision;
+    std::vector<Precision> precisions = {Precision::highest};
+    if (of == Devices::gpu && c.inputs.find("f32") != c.inputs.npos)
+      precisions.push_back(Precision::high);
     for (const std::string& device : devices_present(of))
       for (const sched::ConfigSource* source :
-           std::initializer_list<const sched::ConfigSource*>{nullptr, &configs}) {
-        backends::CompileOptions options;
-        options.configs = source;
-        EXPECT_EQ(difference(graph, device, inputs, options), "")
-            << device << " seed " << seed << (source ? " random config" : "") << "\n"
-            << c.inputs << c.nodes;
-      }
+           std::initializer_list<const sched::ConfigSource*>{nullptr, &configs})
+        for (const Precision precision : precisions) {
+          backends::CompileOptions options;
+          options.configs = source;
+          options.matmul_precision = precision;
+          EXPECT_EQ(difference(graph, device, inputs, options), "")
+              << device << " seed " << seed << (source ? " random config" : "")
+              << (precision == Precision::high ? " tf32" : "") << "\n"
+              << c.inputs << c.nodes;
+        }
   }
 }
+
+// The types of operands that are drawn, any where there is none, and the precision of their
+// products.
+struct DrawnTypes {
+  std::string dtype = "";
+  bool tf32 = false;
+};
 
 // One executable of a graph with open dims at sizes of 0, 1, and around those of tiles, with the
 // default or a random config.
 inline void check_open_attention(const std::shared_ptr<runtime::Device>& device,
                                  const sched::Target& target, uint64_t seed,
-                                 const std::string& dtype, const Look& look = {}) {
-  const AttentionCase c = AttentionDraw(seed).draw_open(dtype);
+                                 const DrawnTypes& types, const Look& look = {}) {
+  const AttentionCase c = AttentionDraw(seed).draw_open(types.dtype);
   std::mt19937_64 random(seed);
   // Estimates choose among the kernels of a region, and would leave out those that split few keys.
   const RandomConfigs configs(seed, seed % 3 == 1
@@ -229,6 +243,7 @@ inline void check_open_attention(const std::shared_ptr<runtime::Device>& device,
                                         : std::map<std::string, int64_t>{});
   backends::CompileOptions options;
   if (seed % 3 != 0) options.configs = &configs;
+  if (types.tf32) options.matmul_precision = backends::MatmulPrecision::high;
   options.validate = true;
   const int64_t multiple = pick(random, {1, 1, 1, 8});
   std::map<std::string, int64_t> most;
@@ -267,7 +282,8 @@ inline void check_open_attention(const std::shared_ptr<runtime::Device>& device,
         for (int64_t i = 0; i < outputs[0].numel(); ++i) ASSERT_EQ(outputs[0].get(i), 0) << i;
         continue;
       }
-      EXPECT_EQ(compare_with_reference(bound, inputs, outputs), "");
+      EXPECT_EQ(
+          compare_with_reference(bound, inputs, outputs, {.tf32 = types.tf32, .progress = {}}), "");
     }
   } catch (const std::exception& error) {
     ADD_FAILURE() << "throws: " << error.what() << "\n" << said;
@@ -278,13 +294,13 @@ inline void check_open_attention(const std::shared_ptr<runtime::Device>& device,
 inline void check_random_open_attention(const std::shared_ptr<runtime::Device>& device,
                                         const sched::Target& target, int64_t count,
                                         const std::vector<std::string>& templates,
-                                        const std::string& dtype = "") {
+                                        const DrawnTypes& types = {}) {
   std::map<std::string, int64_t> used;
   int64_t split = 0;
   const auto first = static_cast<uint64_t>(number_from("TCC_ATTENTION_SEED", 1));
   count = number_from("TCC_ATTENTION_COUNT", count);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed)
-    check_open_attention(device, target, seed, dtype, [&](const exec::Executable& executable) {
+    check_open_attention(device, target, seed, types, [&](const exec::Executable& executable) {
       for (const exec::KernelBinary& kernel : executable.kernels) {
         ++used[kernel.template_name];
         const size_t at = kernel.config.find("split_keys=");

@@ -97,12 +97,16 @@ inline std::string compare_with_reference(const ir::Graph& graph, std::span<cons
   return text;
 }
 
-// Both of the above; an error that is thrown is a difference, too.
+// Both of the above, with the precision of the options; an error that is thrown is a difference,
+// too.
 inline std::string difference(const ir::Graph& graph, const std::string& device,
                               std::span<const Tensor> inputs,
                               const backends::CompileOptions& options) {
+  const ir::CheckOptions check = {
+      .tf32 = options.matmul_precision != backends::MatmulPrecision::highest, .progress = {}};
   try {
-    return compare_with_reference(graph, inputs, run_on_device(graph, device, inputs, options));
+    return compare_with_reference(graph, inputs, run_on_device(graph, device, inputs, options),
+                                  check);
   } catch (const std::exception& error) { return str("throws: ", error.what()); }
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <queue>
+#include <string>
 #include <vector>
 
 #include "scheduler/templates/attention_parts.h"
@@ -68,15 +69,24 @@ int64_t walked_together(const std::vector<int64_t>& lengths, int64_t packs, int6
   return best;
 }
 
+// What a kernel that reads such elements says of others, or "".
+std::string why_not_read(DType dtype, const Region& region, UnitElements elements) {
+  if (dtype == DType::bf16 || dtype == DType::f16) return "";
+  if (elements == UnitElements::of_16_bits)
+    return "and attention on these matrix units takes f16 and bf16 alone";
+  if (dtype != DType::f32)
+    return "and attention on these matrix units takes f16, bf16, and f32 as tf32";
+  return region.tf32 ? "" : "which matrix units read as tf32, with --matmul-precision high";
+}
+
 }  // namespace
 
-OrRefusal<AttentionPlan> plan_matrix_attention(const Region& region) {
+OrRefusal<AttentionPlan> plan_matrix_attention(const Region& region, UnitElements elements) {
   OrRefusal<AttentionPlan> plan = plan_attention(region);
   if (!plan) return plan.refusal();
   for (const auto& [operand, name] : named_operands(*plan)) {
-    if (operand->dtype != DType::bf16 && operand->dtype != DType::f16)
-      return Refusal{str(name, " of ", tcc::name(operand->dtype),
-                         ", and attention on matrix units takes f16 and bf16 alone")};
+    if (const std::string why = why_not_read(operand->dtype, region, elements); !why.empty())
+      return Refusal{str(name, " of ", tcc::name(operand->dtype), ", ", why)};
     if (operand->dtype != plan->q.dtype)
       return Refusal{str(name, " of ", tcc::name(operand->dtype), " with queries of ",
                          tcc::name(plan->q.dtype))};

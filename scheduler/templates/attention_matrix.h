@@ -18,9 +18,13 @@
 
 namespace tcc::sched {
 
-// Analyses a region as plan_attention does. Refuses all but f16 and bf16, and attention that has no
+// The elements that a kernel on matrix units reads: f16 and bf16, and f32 as tf32 where the region
+// allows it and the kernel does so.
+enum class UnitElements { of_16_bits, of_16_bits_and_tf32 };
+// Analyses a region as plan_attention does. Refuses other elements, and attention that has no
 // queries or keys at any size.
-OrRefusal<AttentionPlan> plan_matrix_attention(const Region& region);
+OrRefusal<AttentionPlan> plan_matrix_attention(const Region& region,
+                                               UnitElements elements = UnitElements::of_16_bits);
 
 // As many batches that share keys and values as have room for their queries in a tile; one where
 // the number of queries is open.

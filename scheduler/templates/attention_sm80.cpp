@@ -112,11 +112,19 @@ constexpr Rule<AttentionSm80, Attention> kRules[] = {
 
 using AttentionRules = RuleSpace<Attention>;
 
+// Tiles of words have room for half as many keys: of the deepest ones, 16 on units with little
+// shared memory.
+std::vector<int64_t> blocks_k(const AttentionPlan& plan) {
+  std::vector<int64_t> blocks = {32, 48, 64, 96, 128};
+  if (element_of(plan.q.dtype) == kernels::Element::tf32) blocks.insert(blocks.begin(), 16);
+  return blocks;
+}
+
 AttentionRules rules_of(AttentionPlan plan, const Target& target) {
   using V = AttentionSm80;
   std::vector<Field<V>> fields = {
       {"block_q", {16, 32, 64, 128, 256}, "rows of a workgroup", &V::block_q},
-      {"block_k", {32, 48, 64, 96, 128}, "keys of a tile", &V::block_k},
+      {"block_k", blocks_k(plan), "keys of a tile", &V::block_k},
       {"warps_q", {1, 2, 4, 8}, "warps that share the rows", &V::warps_q},
       {"warps_k", {1, 2, 4, 8}, "warps that share the keys of a tile", &V::warps_k},
       {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory", &V::stages},
@@ -147,7 +155,8 @@ class Sm80Attention : public AttentionCandidate<Attention> {
             bytes = region_bytes(region())](AttentionSm80 a) {
       set_sizes(a, plan);
       const Target& target = rules.of().target;
-      constexpr double kMostProducts = 1270;  // multiply-adds of mma.sync, whatever wgmma may reach
+      // Multiply-adds of 16 bits by mma.sync, whatever wgmma may reach; half as many of words.
+      constexpr double kMostProducts = 1270;
       constexpr double kExponentials = 16, kSlots = 128, kShared = 128, kCached = 42;
       constexpr double kLatency = 1400;  // cycles until a tile of keys is there,
       // and how much longer that takes where the launch behind already loads on units left idle.
@@ -161,13 +170,16 @@ class Sm80Attention : public AttentionCandidate<Attention> {
       constexpr double kWarps = 8;
       const auto number = [](int64_t value) { return static_cast<double>(value); };
       const double clock = target.clock(), units = target.compute_units;
-      const double rate = std::min(target.flops_matrix / 2 / units / clock, kMostProducts);
+      const double bytes_each = number(sm80::bytes(a));
+      const double rate =
+          std::min(target.flops_matrix / 2 / units / clock, kMostProducts) * 2 / bytes_each;
       const double scores = number(a.block_q * a.block_k);
       const double columns = number(sm80::columns(a) + sm80::columns_v(a));
       // Keys and values are read for the rows of each warp, queries for its keys.
       const double fragments =
-          2 * (number(a.warps_q * a.block_k) * columns +
-               (sm80::keeps_queries(a) ? 0 : number(a.warps_k * a.block_q * sm80::columns(a))));
+          bytes_each *
+          (number(a.warps_q * a.block_k) * columns +
+           (sm80::keeps_queries(a) ? 0 : number(a.warps_k * a.block_q * sm80::columns(a))));
       const double weighing = scores / kExponentials + scores * slots / kSlots;
       const double beside = number(a.block_q * sm80::columns_v(a)) / kSlots;
       const double loaded = number(sm80::k_bytes(a) + sm80::v_bytes(a)) / kCached;
@@ -217,7 +229,7 @@ class Sm80Attention : public AttentionCandidate<Attention> {
     kernel.grid = floordiv(plan.all_batches(), a.pack) * tiles * sm80::sharers(a);
     kernel.shared_bytes = sm80::shared_bytes(a);
     kernel.flops = plan.flops();
-    kernel.flop_rate = target().flops_matrix;
+    kernel.flop_rate = target().flops_matrix * 2 / static_cast<double>(sm80::bytes(a));
     a.one_query_tile = tiles.is(1);
     a.one_key_tile = ir::ceildiv(plan.all_keys, a.block_k).is(1) && !plan.seen;
     leave_sizes_open(a, kernel, plan);
@@ -249,8 +261,12 @@ class AttentionSm80Template : public Template {
 
   Match match(const Region& region, const Target& target) const override {
     if (!target.has_matrix_unit("mma")) return Refusal{"the target has no mma", true};
-    OrRefusal<AttentionPlan> plan = plan_matrix_attention(region);
+    OrRefusal<AttentionPlan> plan =
+        plan_matrix_attention(region, UnitElements::of_16_bits_and_tf32);
     if (!plan) return plan.refusal();
+    const DType dtype = plan->q.dtype;
+    if (!target.multiplies("mma", dtype, dtype, DType::f32))
+      return Refusal{str("mma units do not multiply ", tcc::name(dtype))};
     if (!has_device_source(target, "attention_sm80")) return lacks_source(target, "attention_sm80");
     for (const auto& [operand, name] : named_operands(*plan))
       if (operand->view && operand->view->free_stride.is_const() &&

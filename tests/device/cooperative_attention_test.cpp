@@ -79,7 +79,7 @@ void check_random_open(DType dtype, const char* extension) {
   if (const std::string why = lacking(dtype, extension); !why.empty()) GTEST_SKIP() << why;
   const auto device = open_once(device_for(dtype));
   check_random_open_attention(device, device->target(), 12, {"attention_coopmat"},
-                              std::string(name(dtype)));
+                              {.dtype = std::string(name(dtype))});
 }
 
 TEST(CooperativeAttention, OpenSizesOfF16AgreeWithTheReference) {

@@ -417,28 +417,52 @@ inline std::vector<AttentionCase> attention_cases_of_loads() {
   };
 }
 
-// The same in 16 bits, and sizes with several tiles of queries and keys, with heads of a group that
-// are packed, and with keys that workgroups share: for matrix units.
+// The case with another type in the place of one.
+inline AttentionCase retyped(AttentionCase c, const std::string& from, const std::string& to) {
+  for (std::string* text : {&c.inputs, &c.nodes})
+    for (size_t at = 0; (at = text->find("dtype: " + from, at)) != text->npos;)
+      text->replace(at, 7 + from.size(), "dtype: " + to);
+  return c;
+}
+
+// Several tiles of queries and keys, heads of a group that are packed, and keys that workgroups
+// share: for matrix units.
+inline std::vector<AttentionCase> attention_cases_of_units(std::string_view dtype) {
+  const AttentionSizes sizes[] = {
+      {1, 8, 2, 3, 700, 64, 64},     {2, 8, 1, 5, 1500, 128, 128}, {1, 2, 2, 300, 1200, 128, 96},
+      {1, 1, 1, 130, 260, 256, 256}, {1, 4, 2, 17, 3000, 64, 68},  {1, 2, 1, 200, 77, 33, 130},
+  };
+  std::vector<AttentionCase> all;
+  for (const AttentionSizes& s : sizes)
+    for (const char* attrs : {"", ", is_causal: true, safe_softmax: true"})
+      all.push_back(sized(s, dtype, attrs));
+  return all;
+}
+
+// Those of f32 in 16 bits, and more for matrix units.
 inline std::vector<AttentionCase> attention_cases_of_16_bits() {
   std::vector<AttentionCase> all;
   for (AttentionCase c : attention_cases()) {
     if (c.inputs.find("f32") == c.inputs.npos) continue;
     if (c.name == "additive_condition") continue;  // a mask of f32 widens the weights
-    for (std::string* text : {&c.inputs, &c.nodes})
-      for (size_t at = 0; (at = text->find("dtype: f32", at)) != text->npos;)
-        text->replace(at, 10, "dtype: bf16");
     c.name = "bf16_" + c.name;
-    all.push_back(std::move(c));
+    all.push_back(retyped(std::move(c), "f32", "bf16"));
   }
-  const AttentionSizes more[] = {
-      {1, 8, 2, 3, 700, 64, 64},     {2, 8, 1, 5, 1500, 128, 128}, {1, 2, 2, 300, 1200, 128, 96},
-      {1, 1, 1, 130, 260, 256, 256}, {1, 4, 2, 17, 3000, 64, 68},  {1, 2, 1, 200, 77, 33, 130},
-  };
   for (const char* dtype : {"f16", "bf16"})
-    for (const AttentionSizes& s : more)
-      for (const char* attrs : {"", ", is_causal: true, safe_softmax: true"})
-        all.push_back(sized(s, dtype, attrs));
+    for (AttentionCase& c : attention_cases_of_units(dtype)) all.push_back(std::move(c));
   for (AttentionCase& c : attention_cases_of_loads()) all.push_back(std::move(c));
+  return all;
+}
+
+// The same of f32, which matrix units may read as tf32.
+inline std::vector<AttentionCase> attention_cases_of_tf32() {
+  std::vector<AttentionCase> all;
+  for (AttentionCase& c : attention_cases())
+    if (c.inputs.find("f16, ") == c.inputs.npos) all.push_back(std::move(c));
+  for (AttentionCase& c : attention_cases_of_units("f32")) all.push_back(std::move(c));
+  for (AttentionCase& c : attention_cases_of_loads())
+    all.push_back(retyped(retyped(std::move(c), "f16", "f32"), "bf16", "f32"));
+  for (AttentionCase& c : all) c.name = "tf32_" + c.name;
   return all;
 }
 

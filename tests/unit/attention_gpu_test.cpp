@@ -40,20 +40,41 @@ INSTANTIATE_TEST_SUITE_P(In16Bits, AttentionOnGpu,
                          ::testing::ValuesIn(test::attention_cases_of_16_bits()),
                          [](const auto& test) { return test.param.name; });
 
+class AttentionInTf32OnGpu : public ::testing::TestWithParam<test::AttentionCase> {};
+
+TEST_P(AttentionInTf32OnGpu, IsRight) {
+  const ir::Graph graph = test::attention_graph(GetParam());
+  const std::vector<Tensor> inputs = test::draw_inputs(graph, {});
+  for (const std::string& device : test::devices_present(test::Devices::gpu)) {
+    backends::CompileOptions options;
+    options.matmul_precision = backends::MatmulPrecision::high;
+    EXPECT_EQ(test::difference(graph, device, inputs, options), "") << device;
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+      const test::RandomConfigs configs(seed);
+      options.configs = &configs;
+      EXPECT_EQ(test::difference(graph, device, inputs, options), "") << device << " " << seed;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(InTf32, AttentionInTf32OnGpu,
+                         ::testing::ValuesIn(test::attention_cases_of_tf32()),
+                         [](const auto& test) { return test.param.name; });
+
 TEST(RandomAttentionOnGpu, IsRightWhateverTheGraph) {
   test::check_random_attention(test::Devices::gpu, 60);
 }
 
 // On these matrix units alone, if any are named.
 void check_open(const std::string& device, const char* unit,
-                const std::vector<std::string>& templates) {
+                const std::vector<std::string>& templates, const test::DrawnTypes& types = {}) {
   const auto opened = test::open_once(device);
   sched::Target target = opened->target();
   if (*unit != 0) {
     if (!target.has_matrix_unit(unit)) GTEST_SKIP() << target.id() << " has no " << unit;
     target.matrix_units = exec::units_of_kinds(target.matrix_units, {unit});
   }
-  test::check_random_open_attention(opened, target, 60, templates, *unit == 0 ? "" : "bf16");
+  test::check_random_open_attention(opened, target, 60, templates, types);
 }
 
 TEST(OpenAttentionOnGpu, IsRightWhateverTheGraph) {
@@ -61,10 +82,13 @@ TEST(OpenAttentionOnGpu, IsRightWhateverTheGraph) {
     check_open(device, "", {"attention"});
 }
 TEST(OpenAttentionOnGpu, OnMmaAgreesWithTheReference) {
-  check_open("cuda:0", "mma", {"attention_sm80"});
+  check_open("cuda:0", "mma", {"attention_sm80"}, {.dtype = "bf16"});
+}
+TEST(OpenAttentionOnGpu, OnMmaInTf32AgreesWithTheReference) {
+  check_open("cuda:0", "mma", {"attention_sm80"}, {.dtype = "f32", .tf32 = true});
 }
 TEST(OpenAttentionOnGpu, OnWgmmaAgreesWithTheReference) {
-  check_open("cuda:0", "wgmma", {"attention_sm90"});
+  check_open("cuda:0", "wgmma", {"attention_sm90"}, {.dtype = "bf16"});
 }
 
 TEST(OpenAttentionOnGpu, OnCooperativeMatricesAgreesWithTheReference) {
@@ -73,7 +97,8 @@ TEST(OpenAttentionOnGpu, OnCooperativeMatricesAgreesWithTheReference) {
     return !test::open_once(device)->target().has_matrix_unit("coopmat");
   });
   if (devices.empty()) GTEST_SKIP() << "no GPU has cooperative matrices";
-  for (const std::string& device : devices) check_open(device, "coopmat", {"attention_coopmat"});
+  for (const std::string& device : devices)
+    check_open(device, "coopmat", {"attention_coopmat"}, {.dtype = "bf16"});
 }
 
 using Sizes = std::map<std::string, int64_t, std::less<>>;

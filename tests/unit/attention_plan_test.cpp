@@ -249,8 +249,11 @@ TEST(AttentionPlan, SaysWhatMatrixUnitsDoNotTake) {
       if (!by->name().starts_with("attention_sm")) continue;
       const sched::Match match = by->match(region.region(), sched::target_by_name("cuda:sm_90a"));
       ASSERT_FALSE(match);
-      EXPECT_EQ(match.reason(),
-                "queries of f32, and attention on matrix units takes f16 and bf16 alone");
+      EXPECT_EQ(
+          match.reason(),
+          by->name() == "attention_sm80"
+              ? "queries of f32, which matrix units read as tf32, with --matmul-precision high"
+              : "queries of f32, and attention on these matrix units takes f16 and bf16 alone");
       ++asked;
     }
   EXPECT_EQ(asked, 2);

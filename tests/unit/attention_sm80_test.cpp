@@ -28,13 +28,31 @@ exec::Executable compiled(const test::AttentionCase& c, const std::string& targe
   return backends::compile(test::attention_graph(c), sched::target_by_name(target), options);
 }
 
-std::string template_of(const test::AttentionCase& c, const std::string& target = "cuda:sm_80") {
-  return compiled(c, target).kernels.front().template_name;
+using Precision = backends::MatmulPrecision;
+
+backends::CompileOptions at(Precision precision) {
+  backends::CompileOptions options;
+  options.matmul_precision = precision;
+  return options;
+}
+
+std::string template_of(const test::AttentionCase& c, const std::string& target = "cuda:sm_80",
+                        Precision precision = Precision::highest) {
+  return compiled(c, target, at(precision)).kernels.front().template_name;
 }
 
 // The kernel of all keys, or of their parts.
-std::string source_of(const test::AttentionCase& c, const std::string& target = "cuda:sm_80") {
-  return compiled(c, target).kernels.front().source;
+std::string source_of(const test::AttentionCase& c, const std::string& target = "cuda:sm_80",
+                      Precision precision = Precision::highest) {
+  return compiled(c, target, at(precision)).kernels.front().source;
+}
+
+// What the kernel's text gives for a parameter.
+std::string field(const std::string& source, std::string_view name) {
+  const std::string begin = str("p.", name, " = ");
+  const size_t at = source.find(begin);
+  if (at == source.npos) return "";
+  return source.substr(at + begin.size(), source.find(';', at) - at - begin.size());
 }
 
 constexpr test::AttentionSizes kLong = {2, 8, 8, 2048, 2048, 64, 64};
@@ -49,6 +67,64 @@ TEST(AttentionSm80, RunsWhereThereIsMma) {
   EXPECT_NE(template_of(with_op(kLong, "f32")), "attention_sm80");
 }
 
+// f32 is read as tf32 where products of f32 may be.
+TEST(AttentionSm80, TakesF32WhereThePrecisionAllowsTf32) {
+  const test::AttentionCase c = with_op(kLong, "f32");
+  for (const char* target : {"cuda:sm_80", "cuda:sm_86", "cuda:sm_89", "cuda:sm_90", "cuda:sm_90a",
+                             "cuda:sm_100a", "cuda:sm_120"}) {
+    for (const Precision precision : {Precision::high, Precision::medium})
+      EXPECT_EQ(template_of(c, target, precision), "attention_sm80") << target;
+    const exec::Executable highest = compiled(c, target);
+    for (const exec::KernelBinary& kernel : highest.kernels) {
+      EXPECT_NE(kernel.template_name, "attention_sm80") << target;
+      EXPECT_EQ(kernel.source.find("Element::tf32;"), std::string::npos) << target;
+    }
+  }
+  EXPECT_NE(source_of(c, "cuda:sm_80", Precision::high).find("p.element = Element::tf32;"),
+            std::string::npos);
+  EXPECT_NE(template_of(c, "cuda:sm_75", Precision::high), "attention_sm80");
+  EXPECT_EQ(source_of(with_op(kLong, "bf16"), "cuda:sm_80", Precision::high),
+            source_of(with_op(kLong, "bf16"), "cuda:sm_80"));
+}
+
+// Of words, a copy of 16 bytes has half as many, and rows are whole words whatever their depth.
+TEST(AttentionSm80, ReadsRowsOfWords) {
+  const auto operand_of = [](int64_t depth, int64_t depth_v) {
+    test::AttentionSizes s = kLong;
+    s.depth = depth;
+    s.depth_v = depth_v;
+    const std::string source = source_of(with_op(s, "f32"), "cuda:sm_90a", Precision::high);
+    return str(field(source, "k.load"), " ", field(source, "k.vector"), " ",
+               field(source, "v.load"), " ", field(source, "v.vector"));
+  };
+  EXPECT_EQ(operand_of(64, 64), "Load::tiles 4 Load::tiles 4");
+  EXPECT_EQ(operand_of(66, 65), "Load::tiles 2 Load::tiles 1");
+}
+
+// Whatever 16 bits have: computed operands, pages, packed heads, dropout, parts and clusters.
+TEST(AttentionSm80, HasAllForWords) {
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a"})
+    for (const test::AttentionCase& c : test::attention_cases_of_tf32()) {
+      if (c.name == "tf32_f32_1x1o1x130x260x256x256") continue;  // products take less time
+      const exec::Executable executable = compiled(c, target, at(Precision::high));
+      EXPECT_TRUE(std::ranges::any_of(executable.kernels,
+                                      [](const exec::KernelBinary& kernel) {
+                                        return kernel.template_name == "attention_sm80" &&
+                                               field(kernel.source, "element") == "Element::tf32";
+                                      }))
+          << target << " " << c.name;
+    }
+  const exec::Executable parts =
+      compiled(with_op({1, 32, 8, 1, 8192, 128, 128}, "f32"), "cuda:sm_80", at(Precision::high));
+  ASSERT_EQ(parts.kernels.size(), 2U);
+  EXPECT_EQ(parts.kernels.front().template_name, "attention_sm80");
+  const exec::Executable cluster =
+      compiled(with_op({1, 32, 8, 1, 1000, 64, 64}, "f32"), "cuda:sm_90a", at(Precision::high));
+  ASSERT_EQ(cluster.kernels.size(), 1U);
+  EXPECT_NE(cluster.kernels.front().config.find("cluster=8"), std::string::npos)
+      << cluster.kernels.front().config;
+}
+
 // Operands that the kernels of sm_90a do not read stay on matrix units there, too.
 TEST(AttentionSm80, ReadsRowsOfAnyAlignment) {
   const auto operand_of = [](int64_t depth, int64_t depth_v) {
@@ -59,13 +135,8 @@ TEST(AttentionSm80, ReadsRowsOfAnyAlignment) {
     EXPECT_EQ(template_of(c, "cuda:sm_90a"),
               depth % 8 == 0 && depth_v % 8 == 0 ? "attention_sm90" : "attention_sm80");
     const std::string source = source_of(c);
-    const auto field = [&](std::string_view name) {
-      const size_t at = source.find(str("p.", name, " = ")), begin = source.find("= ", at) + 2;
-      EXPECT_NE(at, source.npos) << name;
-      return source.substr(begin, source.find(';', begin) - begin);
-    };
-    return str(field("k.load"), " ", field("k.vector"), " ", field("v.load"), " ",
-               field("v.vector"));
+    return str(field(source, "k.load"), " ", field(source, "k.vector"), " ",
+               field(source, "v.load"), " ", field(source, "v.vector"));
   };
   EXPECT_EQ(operand_of(64, 64), "Load::tiles 8 Load::tiles 8");
   EXPECT_EQ(operand_of(68, 66), "Load::tiles 4 Load::tiles 2");
@@ -243,16 +314,31 @@ TEST(AttentionSm80, DefaultsDoNotSpill) {
       }
 }
 
+TEST(AttentionSm80, DefaultsOfWordsDoNotSpill) {
+  std::string config;
+  for (const int64_t depth : {40, 64, 128, 256})
+    for (const char* attributes : {"", ", is_causal: true"})
+      for (const char* target : {"cuda:sm_80", "cuda:sm_89", "cuda:sm_90a"}) {
+        test::AttentionSizes s = kLong;
+        s.depth = s.depth_v = depth;
+        EXPECT_LE(frame_bytes(with_op(s, "f32", attributes), target, at(Precision::high), config),
+                  16)
+            << depth << attributes << " " << target << " " << config;
+      }
+}
+
 TEST(AttentionSm80, LegalConfigsDoNotSpill) {
   test::AttentionSizes s = kLong;
   s.depth = s.depth_v = 128;
-  for (uint64_t seed = 1; seed <= 8; ++seed) {
-    const test::RandomConfigs configs(seed);
-    backends::CompileOptions options;
-    options.configs = &configs;
-    std::string config;
-    EXPECT_LE(frame_bytes(with_op(s, "bf16"), "cuda:sm_80", options, config), 64) << config;
-  }
+  for (const char* dtype : {"bf16", "f32"})
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+      const test::RandomConfigs configs(seed);
+      backends::CompileOptions options = at(Precision::high);
+      options.configs = &configs;
+      std::string config;
+      EXPECT_LE(frame_bytes(with_op(s, dtype), "cuda:sm_80", options, config), 64)
+          << dtype << " " << config;
+    }
 }
 
 TEST(AttentionSm80, TheRuleOfRegistersHasALimit) {

@@ -27,6 +27,7 @@ struct Pinned {
   const char* digest;  // of them, in order
   const char* defaults;
   bool is_indifferent = false;  // estimates do not decide whether the template takes it
+  bool tf32 = false;            // f32 may be read so
 };
 
 constexpr const char* kAttention = "{out: y, op: scaled_dot_product_attention, in: [q, k, v]}";
@@ -95,6 +96,10 @@ const Pinned kPinned[] = {
      "block_k=64 block_q=32 split_keys=1 stages=3 warps_k=4 warps_q=1"},
     {"attention_sm80", "cuda:sm_90a", kDecode16, kShared, 722, "e6249a53e2fd0005",
      "block_k=128 block_q=16 cluster=8 split_keys=1 stages=3 warps_k=4 warps_q=1"},
+    {"attention_sm80", "cuda:sm_80", kSquare32, kCausal, 239, "9a2f9d2765c0d544",
+     "block_k=128 block_q=32 split_keys=1 stages=2 warps_k=4 warps_q=1", false, true},
+    {"attention_sm80", "cuda:sm_90a", kDecode32, kAttention, 616, "2985e5206220d653",
+     "block_k=64 block_q=16 cluster=1 split_keys=32 stages=2 warps_k=4 warps_q=1", false, true},
     {"attention_coopmat", "nvidia", kLong16, kAttention, 405, "a8c16b4e0a602ab4",
      "block_k=16 block_q=64 keeps_queries=1 split_keys=1 stages=2 subgroups_k=1 "
      "subgroups_q=2 unit_k=16 unit_m=16 unit_n=16"},
@@ -197,11 +202,13 @@ TEST_F(PinnedSpaces, KeepTheirLegalConfigsAndDefaults) {
     SCOPED_TRACE(
         str(pinned.template_name, " ", pinned.target, " ", pinned.inputs, " ", pinned.nodes));
     take_only(pinned.template_name);
+    backends::CompileOptions options;
+    if (pinned.tf32) options.matmul_precision = backends::MatmulPrecision::high;
     const backends::Scheduled scheduled =
         backends::schedule(parse_yaml_graph(str("tcc: 1\nname: g\ninputs: {", pinned.inputs,
                                                 "}\nnodes: [", pinned.nodes, "]\noutputs: [y]\n"),
                                             "g.yaml", "."),
-                           target_of(pinned));
+                           target_of(pinned), options);
     const auto found = std::ranges::find_if(scheduled.regions, [&](const auto& region) {
       return region.candidate().kernel_template().name() == pinned.template_name;
     });

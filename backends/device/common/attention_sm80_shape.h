@@ -74,9 +74,14 @@ constexpr Int threads(const AttentionSm80& a) { return 32 * a.warps_q * a.warps_
 // Rows and keys of a warp.
 constexpr Int warp_q(const AttentionSm80& a) { return a.block_q / a.warps_q; }
 constexpr Int warp_k(const AttentionSm80& a) { return a.block_k / a.warps_k; }
+// Bytes of an element in memory, and in the tiles: 2, or 4 of f32 that is read as tf32.
+constexpr Int bytes(const AttentionSm80& a) { return bytes_of(a.element); }
+// Neighbours of a row that fragments of values take at once: ldmatrix transposes two fragments of
+// 16 bits; of words, a thread reads 16 bytes of each row.
+constexpr Int values_at_once(const AttentionSm80& a) { return bytes(a) == 2 ? 16 : 32; }
 // Depths as the tiles have them.
 constexpr Int columns(const AttentionSm80& a) { return round_up(a.depth, 16); }
-constexpr Int columns_v(const AttentionSm80& a) { return round_up(a.depth_v, 16); }
+constexpr Int columns_v(const AttentionSm80& a) { return round_up(a.depth_v, values_at_once(a)); }
 
 constexpr Int query_tiles(const AttentionSm80& a) {
   return ceil_div(a.queries * a.pack, a.block_q);
@@ -89,9 +94,9 @@ constexpr Int workgroups(const AttentionSm80& a) { return packs(a) * query_tiles
 // ---- shared memory: the tiles, or in their place what warps that share keys exchange; behind both
 // what the workgroups of a cluster send each other
 
-constexpr Int q_bytes(const AttentionSm80& a) { return a.block_q * columns(a) * 2; }
-constexpr Int k_bytes(const AttentionSm80& a) { return a.block_k * columns(a) * 2; }
-constexpr Int v_bytes(const AttentionSm80& a) { return a.block_k * columns_v(a) * 2; }
+constexpr Int q_bytes(const AttentionSm80& a) { return a.block_q * columns(a) * bytes(a); }
+constexpr Int k_bytes(const AttentionSm80& a) { return a.block_k * columns(a) * bytes(a); }
+constexpr Int v_bytes(const AttentionSm80& a) { return a.block_k * columns_v(a) * bytes(a); }
 constexpr Int tiles_bytes(const AttentionSm80& a) {
   return q_bytes(a) + a.stages * (k_bytes(a) + v_bytes(a));
 }
@@ -125,7 +130,9 @@ constexpr Int accumulators(const AttentionSm80& a) {
   return warp_q(a) * (warp_k(a) + columns_v(a)) / 32;
 }
 // Fragments of all depths of the queries.
-constexpr Int query_fragments(const AttentionSm80& a) { return warp_q(a) * columns(a) / 64; }
+constexpr Int query_fragments(const AttentionSm80& a) {
+  return warp_q(a) * columns(a) * bytes(a) / 128;
+}
 // A thread has fragments of keys or values, what its rows keep, and addresses beside accumulators.
 constexpr Int kOtherRegisters = 48, kMostRegisters = 256;
 // A weight hook needs these, as the numbers of a dropout's generator.

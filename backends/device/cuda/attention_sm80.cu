@@ -21,7 +21,7 @@
 // With params.parts > 1 there are, in the place of the last two, store_part and store_part_sums (attention_parts.h).
 #include "../common/attention_sm80_shape.h"
 #include "attention_sm80_operand.cuh"
-#include "attention_rows.cuh"
+#include "attention_sm80_fragments.cuh"
 
 #ifndef TCC_ENTRY  // compiled after the prelude alone, with hooks that do the least
 #define INDEX i32
@@ -65,8 +65,9 @@ constexpr i32 DEPTH = params.depth, DEPTH_V = params.depth_v, PACK = params.pack
 constexpr i32 COLUMNS = shape::columns(params), COLUMNS_V = shape::columns_v(params);
 constexpr bool KEEPS_QUERIES = shape::keeps_queries(params);
 constexpr Element ELEMENT = params.element;
-// Fragments: 16 rows; 8 keys; 16 depths, or keys of weights; 8 depths of values.
-constexpr i32 ROWS = WARP_Q / 16, TILES_K = WARP_K / 8, STEPS = COLUMNS / 16, STEPS_V = WARP_K / 16, TILES_V = COLUMNS_V / 8;
+// Fragments: 16 rows; 8 keys; 32 bytes of depths, or of keys of weights; 8 depths of values.
+constexpr i32 STEP = 32 / shape::bytes(params), ROWS = WARP_Q / 16, TILES_K = WARP_K / 8, PAIRS_K = WARP_K / 16;
+constexpr i32 STEPS = COLUMNS / STEP, STEPS_V = WARP_K / STEP, TILES_V = COLUMNS_V / 8;
 static_assert(WORKGROUP == THREADS, "the launch is that of the params");
 #ifndef OPEN_GRID
 static_assert(GRID == shape::workgroups(params), "the launch is that of the params");
@@ -76,7 +77,7 @@ static_assert(PACK == 1 || shape::query_tiles(params) == 1, "packed batches are 
 
 using QueryTile = SharedTile<ELEMENT, true, BLOCK_Q, COLUMNS>;
 using KeyTile = SharedTile<ELEMENT, true, BLOCK_K, COLUMNS>;
-using ValueTile = SharedTile<ELEMENT, false, COLUMNS_V, BLOCK_K>;
+using ValueTile = SharedTile<ELEMENT, true, BLOCK_K, COLUMNS_V>;
 struct Side {
   static constexpr Element element = ELEMENT;
   static constexpr i32 threads = THREADS;
@@ -101,17 +102,6 @@ struct ValueSide : Side {
 };
 static_assert(QueryTile::BYTES + STAGES * (KeyTile::BYTES + ValueTile::BYTES) == shape::tiles_bytes(params),
               "the host knows the storage");
-
-// A lane's part of a warp's fragments that lie `first` rows into a tile: where its rows begin, and its chunk there.
-template <class Tile> struct Lane {
-  u32 begin, chunk;
-  __device__ __forceinline__ Lane(i32 first, i32 row, i32 chunk)
-      : begin((first + row) * Tile::ROW_BYTES), chunk((chunk ^ Tile::swizzle(row)) * 16) {}
-  // The address `rows` rows and `chunks` chunks on, an even number, in the tile at `tile`.
-  __device__ __forceinline__ u32 at(u32 tile, i32 rows, i32 chunks) const {
-    return tile + begin + (u32(chunks % 8 * 16) ^ chunk) + (rows * Tile::ROW_BYTES + chunks / 8 * 128);
-  }
-};
 
 // Softmax keeps these of a thread's rows, two of each fragment: the number that the weights are relative to, which is at
 // most kGrowth binary orders below the maximum so far, and the sum of this thread's weights.
@@ -308,7 +298,7 @@ TCC_ENTRY {
 
   const Lane<QueryTile> query_lane(warp_q * WARP_Q, lane & 15, lane >> 4);
   const Lane<KeyTile> key_lane(warp_k * WARP_K, (lane & 7) + (lane >> 4) * 8, lane >> 3 & 1);
-  const Lane<ValueTile> value_lane(warp_k * WARP_K, lane & 15, lane >> 4);
+  const ValueFragments<ELEMENT, ValueTile> value_fragments(warp_k * WARP_K, lane);
   const u32 queries = tcc_cuda_shared(shared_memory);
   const auto read_queries = [&](i32 step, u32(&a)[ROWS][4]) {
 #pragma unroll
@@ -321,7 +311,7 @@ TCC_ENTRY {
   const auto multiply_keys = [&](f32(&s)[ROWS][TILES_K][4], u32 tile) {
     u32 a[ROWS][4], b[2][4];
     const auto read_keys = [&](i32 n, u32(&f)[4]) {
-      load_matrices<false>(key_lane.at(tile, n % STEPS_V * 16, n / STEPS_V * 2), f[0], f[1], f[2], f[3]);
+      load_matrices<false>(key_lane.at(tile, n % PAIRS_K * 16, n / PAIRS_K * 2), f[0], f[1], f[2], f[3]);
     };
 #pragma unroll
     for (i32 m = 0; m < ROWS; ++m)
@@ -331,9 +321,9 @@ TCC_ENTRY {
         for (i32 c = 0; c < 4; ++c) s[m][i][c] = 0;
     read_keys(0, b[0]);
 #pragma unroll
-    for (i32 n = 0; n < STEPS * STEPS_V; ++n) {
-      const i32 step = n / STEPS_V, pair = n % STEPS_V;
-      if (n + 1 < STEPS * STEPS_V) read_keys(n + 1, b[(n + 1) % 2]);
+    for (i32 n = 0; n < STEPS * PAIRS_K; ++n) {
+      const i32 step = n / PAIRS_K, pair = n % PAIRS_K;
+      if (n + 1 < STEPS * PAIRS_K) read_keys(n + 1, b[(n + 1) % 2]);
       if (!KEEPS_QUERIES && pair == 0) read_queries(step, a);
 #pragma unroll
       for (i32 m = 0; m < ROWS; ++m)
@@ -346,30 +336,22 @@ TCC_ENTRY {
   };
   // O += P V.
   const auto multiply_values = [&](f32(&o)[ROWS][TILES_V][4], const f32(&s)[ROWS][TILES_K][4], u32 tile) {
-    constexpr i32 PAIRS = TILES_V / 2;
-    u32 b[2][4], p[ROWS][4];
-    const auto read_values = [&](i32 n, u32(&f)[4]) {
-      load_matrices<true>(value_lane.at(tile, n / PAIRS * 16, n % PAIRS * 2), f[0], f[1], f[2], f[3]);
-    };
+    constexpr i32 GROUP = ValueFragments<ELEMENT, ValueTile>::COUNT, GROUPS = TILES_V / GROUP;
+    u32 b[2][GROUP][2], p[ROWS][4];
+    const auto read_values = [&](i32 n, u32(&f)[GROUP][2]) { value_fragments.read(tile, n / GROUPS, n % GROUPS, f); };
     read_values(0, b[0]);
 #pragma unroll
-    for (i32 n = 0; n < STEPS_V * PAIRS; ++n) {
-      const i32 step = n / PAIRS, pair = n % PAIRS;
-      if (n + 1 < STEPS_V * PAIRS) read_values(n + 1, b[(n + 1) % 2]);
-      if (pair == 0) {
+    for (i32 n = 0; n < STEPS_V * GROUPS; ++n) {
+      const i32 step = n / GROUPS, group = n % GROUPS;
+      if (n + 1 < STEPS_V * GROUPS) read_values(n + 1, b[(n + 1) % 2]);
+      if (group == 0) {
 #pragma unroll
-        for (i32 m = 0; m < ROWS; ++m)
-#pragma unroll
-          for (i32 i = 0; i < 4; ++i)
-            p[m][i] = pack_elements<ELEMENT>(s[m][step * 2 + i / 2][i % 2 * 2], s[m][step * 2 + i / 2][i % 2 * 2 + 1]);
+        for (i32 m = 0; m < ROWS; ++m) weight_fragment<ELEMENT, params.weights == 0>(s[m], step, p[m]);
       }
 #pragma unroll
       for (i32 m = 0; m < ROWS; ++m)
 #pragma unroll
-        for (i32 i = 0; i < 2; ++i) {
-          const u32 f[2] = {b[n % 2][i * 2], b[n % 2][i * 2 + 1]};
-          mma<ELEMENT, ELEMENT>(o[m][pair * 2 + i], p[m], f);
-        }
+        for (i32 i = 0; i < GROUP; ++i) mma<ELEMENT, ELEMENT>(o[m][group * GROUP + i], p[m], b[n % 2][i]);
     }
   };
 
@@ -540,7 +522,7 @@ TCC_ENTRY {
         const OperandRow row = my_rows[m][r];
         if (lane % 4 == 0) store_sums(row, rows.max[m][r], rows.sum[m][r]);
         const f32 sum = rows.sum[m][r], inverse = 1 / sum;
-        // Lanes of a quad exchange their pairs of four eights of columns, so that each has all of one.
+        // Of four eights of columns, each lane of a quad gets one.
 #pragma unroll
         for (i32 e = 0; e < TILES_V; e += 4) {
           f32 v[4][2];
@@ -549,8 +531,8 @@ TCC_ENTRY {
 #pragma unroll
             for (i32 i = 0; i < 2; ++i)
               v[j][i] = e + j < TILES_V ? result(o[m][e + j < TILES_V ? e + j : 0][r * 2 + i], sum, inverse) : 0;
-          exchange_pairs(v, lane % 4);
-          const f32 segment[8] = {v[0][0], v[0][1], v[1][0], v[1][1], v[2][0], v[2][1], v[3][0], v[3][1]};
+          f32 segment[8];
+          result_segment<ELEMENT>(v, lane % 4, segment);
           store(row, e + lane % 4, segment);
         }
       }
@@ -566,9 +548,7 @@ TCC_ENTRY {
       for (i32 r = 0; r < 2; ++r) {
         const i32 row = warp_q * WARP_Q + m * 16 + r * 8 + lane / 4;
         if (lane % 4 == 0) sums[warp_k][row] = make_float2(rows.max[m][r], rows.sum[m][r]);
-#pragma unroll
-        for (i32 e = 0; e < TILES_V; ++e)
-          *(float2*)&results[warp_k][row][e * 8 + lane % 4 * 2] = make_float2(o[m][e][r * 2], o[m][e][r * 2 + 1]);
+        put_results<ELEMENT>(results[warp_k][row], o[m], r, lane % 4);
       }
     __syncthreads();
     constexpr i32 SEGMENTS = COLUMNS_V / 8;

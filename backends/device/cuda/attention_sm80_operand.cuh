@@ -10,21 +10,21 @@ struct OperandRow {
 };
 
 // The hooks of one operand, with the kernel's buffers filled in.
-template <class LoadHook, class StartHook, class RowHook> struct AttentionHooksOf {
+template <class LoadHook, class StartHook, class RowHook, class Value> struct AttentionHooksOf {
   LoadHook load;    // load(batch, row, d, v): computes neighbours along the depth; `d` counts vectors
   StartHook start;  // start(batch): the offset of a batch's first element
   RowHook row;      // row(batch, row): that of a row, where rows lie apart
-  const u16* buffer;
+  const Value* buffer;
 };
-template <class LoadHook, class StartHook, class RowHook>
-AttentionHooksOf(LoadHook, StartHook, RowHook, const u16*) -> AttentionHooksOf<LoadHook, StartHook, RowHook>;
+template <class LoadHook, class StartHook, class RowHook, class Value>
+AttentionHooksOf(LoadHook, StartHook, RowHook, const Value*) -> AttentionHooksOf<LoadHook, StartHook, RowHook, Value>;
 // Those of operand `x`: q, k or v.
 #define ATTENTION_HOOKS(x)                                                                      \
   AttentionHooksOf {                                                                            \
     [&](i32 batch, auto row, auto d, auto& v) { load_##x(TCC_BUFFERS batch, row, d, v); },      \
         [&](auto batch) -> i64 { return start_##x(TCC_BUFFERS batch); },                        \
         [&](auto batch, auto row) -> i64 { return row_##x(TCC_BUFFERS batch, row); },           \
-        (const u16*)buffer_at<i32(params.x.buffer)>(TCC_BUFFERS nullptr)                             \
+        (const Stored<params.element>*)buffer_at<i32(params.x.buffer)>(TCC_BUFFERS nullptr)          \
   }
 
 // Brings the tile of rows `place`(0), `place`(1), ... to shared memory at `memory`; `offset`(r) is where the r-th one
@@ -33,20 +33,22 @@ AttentionHooksOf(LoadHook, StartHook, RowHook, const u16*) -> AttentionHooksOf<L
 template <class Side, class Hooks, class Place, class Offset>
 TCC_FN void bring(const Hooks& hooks, unsigned char* memory, i32 thread, Place place, Offset offset) {
   using Tile = typename Side::Tile;
+  using Value = typename Tile::Value;
   constexpr AttentionOperand X = Side::operand;
   constexpr i32 VECTOR = X.vector, DEPTH = Side::depth, THREADS = Side::threads;
   if constexpr (X.load == Load::tiles) {
     constexpr i32 VECTORS_OF_ROW = Tile::COLUMNS / VECTOR;
     const u32 shared = tcc_cuda_shared(memory);
-    const auto copy = [&](i32 r, i32 c, const u16* from) {
+    const auto copy = [&](i32 r, i32 c, const Value* from) {
       const i32 left = DEPTH - c, inside = DEPTH == Tile::COLUMNS || left > VECTOR ? VECTOR : left < 0 ? 0 : left;
-      copy_async<VECTOR * 2>(shared + Tile::offset(r, c), from, place(r).exists ? inside * 2 : 0);
+      copy_async<VECTOR * sizeof(Value)>(shared + Tile::offset(r, c), from,
+                                         place(r).exists ? inside * i32(sizeof(Value)) : 0);
     };
     if constexpr (Side::linear && THREADS % VECTORS_OF_ROW == 0 && Tile::ROWS * VECTORS_OF_ROW % THREADS == 0) {
       // A thread's copies are of one column: their addresses differ by constants.
       constexpr i32 STEP = THREADS / VECTORS_OF_ROW;
       const i32 row = u32(thread) / VECTORS_OF_ROW, c = u32(thread) % VECTORS_OF_ROW * VECTOR;
-      const u16* const from = hooks.buffer + (offset(row) + c);
+      const Value* const from = hooks.buffer + (offset(row) + c);
 #pragma unroll
       for (i32 r = 0; r < Tile::ROWS; r += STEP) copy(row + r, c, from + i64(r) * Side::operand.stride);
     } else if constexpr (X.apart) {
@@ -54,7 +56,7 @@ TCC_FN void bring(const Hooks& hooks, unsigned char* memory, i32 thread, Place p
       constexpr i32 ALL = VECTORS<Tile, VECTOR, THREADS, 1>, PIECES = ALL < 4 ? 1 : ALL / 4;
 #pragma unroll
       for (i32 piece = 0; piece < PIECES; ++piece) {
-        const u16* from[VECTORS<Tile, VECTOR, THREADS, PIECES>];
+        const Value* from[VECTORS<Tile, VECTOR, THREADS, PIECES>];
         each_vector<Tile, VECTOR, THREADS, PIECES>(
             thread, piece, [&](i32 i, i32 r, i32 c) { from[i] = hooks.buffer + (offset(r) + c); });
         each_vector<Tile, VECTOR, THREADS, PIECES>(thread, piece, [&](i32 i, i32 r, i32 c) { copy(r, c, from[i]); });
@@ -64,13 +66,13 @@ TCC_FN void bring(const Hooks& hooks, unsigned char* memory, i32 thread, Place p
                                             [&](i32, i32 r, i32 c) { copy(r, c, hooks.buffer + (offset(r) + c)); });
     }
   } else if constexpr (X.load == Load::rows) {
-    constexpr i32 CHUNKS = Tile::COLUMNS / 8, COUNT = Tile::ROWS * CHUNKS;
+    constexpr i32 CHUNK = Tile::CHUNK, CHUNKS = Tile::CHUNKS, COUNT = Tile::ROWS * CHUNKS;
 #pragma unroll 4
     for (i32 n = thread; n < COUNT; n += THREADS) {
-      const i32 r = n / CHUNKS, c = n % CHUNKS * 8;
+      const i32 r = n / CHUNKS, c = n % CHUNKS * CHUNK;
       const OperandRow at = place(r);
       u32 w[4];
-      shift_unaligned<u16>(fetch_unaligned(hooks.buffer + offset(r), c, DEPTH, at.exists), at.exists ? DEPTH - c : 0, w);
+      shift_unaligned<Value>(fetch_unaligned(hooks.buffer + offset(r), c, DEPTH, at.exists), at.exists ? DEPTH - c : 0, w);
       *(uint4*)(memory + Tile::offset(r, c)) = make_uint4(w[0], w[1], w[2], w[3]);
     }
   } else {
