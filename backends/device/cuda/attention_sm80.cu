@@ -81,6 +81,7 @@ using ValueTile = SharedTile<ELEMENT, true, BLOCK_K, COLUMNS_V>;
 struct Side {
   static constexpr Element element = ELEMENT;
   static constexpr i32 threads = THREADS;
+  static constexpr i32 together = BLOCK_Q <= 16 ? 8 : 4;  // accumulators of more rows leave fewer registers
 };
 struct QuerySide : Side {
   static constexpr bool linear = PACK == 1 && !params.q.apart;

@@ -29,7 +29,8 @@ AttentionHooksOf(LoadHook, StartHook, RowHook, const Value*) -> AttentionHooksOf
 
 // Brings the tile of rows `place`(0), `place`(1), ... to shared memory at `memory`; `offset`(r) is where the r-th one
 // begins, for those that are not computed. Side says what is known when the kernel is compiled: `operand`, `Tile`,
-// `element`, `depth`, `threads`, and whether rows are `linear`: one stride apart.
+// `element`, `depth`, `threads`, whether rows are `linear`: one stride apart, and how many computed vectors of a thread are
+// on their way `together`.
 template <class Side, class Hooks, class Place, class Offset>
 TCC_FN void bring(const Hooks& hooks, unsigned char* memory, i32 thread, Place place, Offset offset) {
   using Tile = typename Side::Tile;
@@ -76,19 +77,33 @@ TCC_FN void bring(const Hooks& hooks, unsigned char* memory, i32 thread, Place p
       *(uint4*)(memory + Tile::offset(r, c)) = make_uint4(w[0], w[1], w[2], w[3]);
     }
   } else {
+    // Several vectors are on their way at the same time: those of rows that do not exist read the first row in their
+    // place, so that no branch stands between the loads.
     constexpr i32 VECTORS_OF_ROW = Tile::COLUMNS / VECTOR, COUNT = Tile::ROWS * VECTORS_OF_ROW;
-#pragma unroll 4
-    for (i32 n = thread; n < COUNT; n += THREADS) {
-      const i32 r = X.along_rows ? n % Tile::ROWS : n / VECTORS_OF_ROW;
-      const i32 d = X.along_rows ? n / Tile::ROWS : n % VECTORS_OF_ROW;
-      const OperandRow at = place(r);
-      f32 v[VECTOR];
-      if (at.exists)
-        hooks.load(at.batch, at.row, d, v);
-      else
+    constexpr i32 TOGETHER = Side::together;
+    constexpr bool FILLS = COUNT % (THREADS * TOGETHER) == 0;
+    const OperandRow first = place(0);
+#pragma unroll 1
+    for (i32 begin = thread; begin < COUNT; begin += THREADS * TOGETHER) {
+      f32 v[TOGETHER][VECTOR];
+      const auto each = [&](auto f) {
 #pragma unroll
-        for (i32 i = 0; i < VECTOR; ++i) v[i] = 0;
-      put<Side::element, Tile>(memory, r, d * VECTOR, v);
+        for (i32 j = 0; j < TOGETHER; ++j) {
+          const i32 n = FILLS || begin + j * THREADS < COUNT ? begin + j * THREADS : begin;
+          f(v[j], X.along_rows ? n % Tile::ROWS : n / VECTORS_OF_ROW, X.along_rows ? n / Tile::ROWS : n % VECTORS_OF_ROW);
+        }
+      };
+      if (first.exists)
+        each([&](auto& of, i32 r, i32 d) {
+          const OperandRow at = place(r);
+          hooks.load(at.exists ? at.batch : first.batch, at.exists ? at.row : first.row, d, of);
+        });
+      each([&](auto& of, i32 r, i32 d) {
+        const bool exists = place(r).exists;
+#pragma unroll
+        for (i32 i = 0; i < VECTOR; ++i) of[i] = exists ? of[i] : 0;
+        put<Side::element, Tile>(memory, r, d * VECTOR, of);
+      });
     }
   }
 }
