@@ -98,14 +98,18 @@ std::optional<PaddedRows> padded_rows(const Node& conv, const Dim& row) {
   return PaddedRows{padded, pixels_of_row(row, padded * size)};
 }
 
+// Loads of the copy engine for a pixel of the result.
+int64_t loads_of(const PaddedRows& rows, const Dim& column, const Dim& row, int64_t size) {
+  const int64_t taps = column.kernel / rows.merged, window = row.kernel * rows.pixel() * size;
+  return taps * ceil_div(window, piece_bytes(window, taps));
+}
+
 // What windows of such rows cost for each pixel of the result, in bytes that memory moves in that
 // time. A load takes as long as kLoad of them, whatever part of a line it brings, and more where it
 // begins inside of a sector. The copy is written and read.
 int64_t cost_of_rows(const PaddedRows& rows, const Dim& column, const Dim& row, int64_t size) {
   constexpr int64_t kLoad = 96, kInside = 16;
-  const int64_t taps = column.kernel / rows.merged, pixel = rows.pixel() * size,
-                window = row.kernel * pixel,
-                loads = taps * ceil_div(window, piece_bytes(window, taps));
+  const int64_t pixel = rows.pixel() * size, loads = loads_of(rows, column, row, size);
   return loads * (kLoad + (begin_inside_sectors(row, pixel) ? kInside : 0)) +
          2 * row.stride * ceil_div(column.stride * pixel, rows.step);
 }
@@ -131,6 +135,8 @@ std::optional<PaddedRows> merged_rows(const Node& conv, const std::vector<Dim>& 
       for (int64_t depth = merged; depth <= 2 * merged; ++depth) {
         PaddedRows rows = {padded, 0, merged, step, depth};
         if (rows.pixel() * row.stride * size % kRowAlignment != 0) continue;
+        // On an H200, windows of 3 x 3 in one load took longer than in three.
+        if (loads_of(rows, column, row, size) < 2) continue;
         const int64_t cost = cost_of_rows(rows, column, row, size);
         if (cost >= least) continue;
         rows.pixels = pixels_of_row(row, rows.pixel() * size);
@@ -313,8 +319,10 @@ std::vector<int64_t> image_copies(const Node& conv, bool has_copy_engine) {
     image = image->producer->inputs[0];
   const bool is_given = !image->producer && !ir::is_fixed(image);
   const std::vector<Dim> dims = dims_of(conv);
-  if (has_copy_engine && merged_rows(conv, dims)) choices.push_back(kWindowsOfRows);
-  if (padded_rows(conv, dims.back())) choices.push_back(kWindows);
+  if (has_copy_engine && merged_rows(conv, dims))
+    choices.push_back(kWindowsOfRows);
+  else if (padded_rows(conv, dims.back()))
+    choices.push_back(kWindows);
   if (is_given) choices.push_back(kChannelsLast);
   if (has_patches(conv)) choices.push_back(kPatches);
   return choices;

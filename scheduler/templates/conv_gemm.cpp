@@ -53,13 +53,18 @@ ImageDim device_dim(const ConvView::Spatial& dim, int64_t channels) {
 
 OrRefusal<ConvGemm> with_image(const Region& region, OrRefusal<Gemm> gemm) {
   if (!gemm) return gemm.refusal();
-  ConvGemm product{*std::move(gemm), std::nullopt, false, {}};
+  ConvGemm product{*std::move(gemm), std::nullopt, false, false, {}};
   product.residuals = residual_views(region, product.plan, kMostResiduals);
   if (region.anchor->op_name() != "convolution") return product;
   const bool of_a = product.plan.a.input == 0;
   MatrixOperand& operand = of_a ? product.a : product.b;
   if (operand.load != Load::computed) return product;
   product.gathers = true;
+  const auto has = [&](const char* key, int64_t usual) {
+    return std::ranges::any_of(region.anchor->ints(key),
+                               [&](int64_t value) { return value != usual; });
+  };
+  product.guards = has("padding", 0) || has("input_dilation", 1);
   OrRefusal<ConvView> view = conv_view(region, product.plan, of_a);
   if (!view || !obstacle(*view, operand, of_a ? product.b : product.a).empty()) return product;
   product.gathers = false;
@@ -99,7 +104,7 @@ OrRefusal<ConvGemm> plan_vector_gemm(const Region& region, const Target& target,
                                      std::string_view unit) {
   OrRefusal<Gemm> gemm = plan_gemm(region, target, unit);
   if (!gemm) return gemm.refusal();
-  ConvGemm product{*std::move(gemm), std::nullopt, false, {}};
+  ConvGemm product{*std::move(gemm), std::nullopt, false, false, {}};
   bring_by_vectors(region, product, product.image, product.gathers);
   return product;
 }

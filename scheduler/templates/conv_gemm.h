@@ -13,6 +13,7 @@ namespace tcc::sched {
 struct ConvGemm : Gemm {
   std::optional<ConvView> image;  // of the operand whose load is im2col
   bool gathers = false;           // threads load the image's elements, which windows take apart
+  bool guards = false;            // and ask whether there are such elements
   // Matrices of the result's shape that the epilogue reads and the copy engine can bring; at most
   // two.
   std::vector<OperandView> residuals;

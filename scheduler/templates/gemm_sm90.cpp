@@ -149,17 +149,17 @@ struct Shape : GemmShape {
 
 // Cycles in which threads bring their operands' rows of a k tile: latency and instructions.
 double load_cycles(const Shape& s) {
-  constexpr double kLatency = 1500, kComputedRow = 20, kLineRow = 4;
-  // 39 were measured of a product of normed rows. Of an image under windows each vector has an
-  // address and a condition of its own: 48 to 115 were measured.
+  constexpr double kLatency = 1500, kComputedRow = 6, kLineRow = 4;
+  // Where each vector of an image under windows has a condition of its own, 48 to 115 were
+  // measured.
   constexpr double kGatheredRow = 60;
   const double kSingleRow = s.bytes ? 120 : 200;  // of single elements
   auto of_rows = [&](const MatrixOperand& operand, int64_t rows) {
     if (kernels::is_copied(operand.load)) return 0.0;
     const MatrixOperand& image = s.gemm.plan.a.input == 0 ? s.gemm.a : s.gemm.b;
     const double computed = operand.vector < 4 ? kSingleRow / static_cast<double>(operand.vector)
-                            : s.gemm.gathers && &operand == &image ? kGatheredRow
-                                                                   : kComputedRow;
+                            : s.gemm.guards && &operand == &image ? kGatheredRow
+                                                                  : kComputedRow;
     return static_cast<double>(rows) * (operand.load == Load::rows ? kLineRow : computed);
   };
   const double rows = of_rows(s.side.a, s.block_m) + of_rows(s.side.b, s.block_n);
