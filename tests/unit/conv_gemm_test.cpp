@@ -159,6 +159,65 @@ TEST(ConvGemm, OtherImagesAreLoadedByThreads) {
   EXPECT_TRUE(image_of("2, 28, 28, 40", "64, 40, 3, 3", ", padding: 1"));
 }
 
+// The regions of an f16 graph of images with channels last, whose inputs are `x`.
+backends::Scheduled scheduled_for(const char* target, const std::string& x,
+                                  const std::string& weights, const std::string& nodes) {
+  const std::string text =
+      str("tcc: 1\nname: conv\ninputs: {x: {dtype: f16, shape: [", x, "]}}\nweights: {", weights,
+          "}\nnodes:\n  - {out: i, op: permute, in: [x], dims: [0, 3, 1, 2]}\n", nodes,
+          "outputs: [y]\n");
+  return backends::schedule(parse_yaml_graph(text, "conv.yaml", "."),
+                            sched::target_by_name(target));
+}
+std::string weight(const char* name, const char* shape) {
+  return str(name, ": {dtype: f16, shape: [", shape, "], init: {normal: 0.1}}");
+}
+
+// By mma.sync, threads copy 16 or 8 bytes of a pixel's channels, and load others one by one.
+TEST(ConvGemm, ThreadsCopyVectorsOfChannels) {
+  const auto alignment_of = [](int64_t channels) {
+    const backends::Scheduled scheduled =
+        scheduled_for("cuda:sm_80", str("2, 28, 28, ", channels),
+                      weight("w", str("64, ", channels, ", 3, 3").c_str()),
+                      "  - {out: y, op: conv2d, in: [i, w], padding: 1}\n");
+    const auto conv = sched::plan_vector_gemm(scheduled.regions.back().region(),
+                                              sched::target_by_name("cuda:sm_80"), "mma");
+    EXPECT_TRUE(conv);
+    EXPECT_NE(conv->gathers, conv->image.has_value());
+    return conv->image ? conv->a.alignment : int64_t{0};
+  };
+  EXPECT_EQ(alignment_of(64), 16);
+  EXPECT_EQ(alignment_of(20), 8);
+  EXPECT_EQ(alignment_of(33), 0);
+}
+
+// An image of 30 channels between kernels is written with pixels of 64 bytes.
+TEST(ConvGemm, ImagesBetweenKernelsHaveWholePixels) {
+  const backends::Scheduled scheduled = scheduled_for(
+      "cuda:sm_90a", "8, 56, 56, 64",
+      weight("v", "30, 64, 3, 3") + ", " + weight("w", "64, 30, 3, 3"),
+      "  - {out: c, op: conv2d, in: [i, v], padding: 1}\n  - {out: r, op: relu, in: [c]}\n"
+      "  - {out: y, op: conv2d, in: [r, w], padding: 1}\n");
+  ASSERT_EQ(scheduled.regions.size(), 2U);
+  const auto conv = sched::plan_conv_gemm(scheduled.regions.back().region(),
+                                          sched::target_by_name("cuda:sm_90a"), "wgmma");
+  ASSERT_TRUE(conv && conv->image);
+  EXPECT_EQ(conv->image->channels, 30);
+  EXPECT_EQ(conv->image->spatial.back().pitch, 32);
+}
+
+// Pointwise ops before a convolution are a kernel that stores the image, unless that is small.
+TEST(ConvGemm, LargeComputedImagesAreStored) {
+  const auto regions = [](const char* shape) {
+    return scheduled_for("cuda:sm_90a", shape, weight("w", "64, 64, 3, 3"),
+                         "  - {out: r, op: relu, in: [i]}\n"
+                         "  - {out: y, op: conv2d, in: [r, w], padding: 1}\n")
+        .regions.size();
+  };
+  EXPECT_EQ(regions("32, 28, 28, 64"), 2U);
+  EXPECT_EQ(regions("1, 4, 4, 64"), 1U);
+}
+
 // Pieces waste little of k: their bytes, for channels of f16.
 TEST(ConvGemm, PiecesFitTheChannels) {
   const auto piece = [](int64_t channels) {
