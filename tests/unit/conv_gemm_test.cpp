@@ -184,7 +184,8 @@ TEST(ConvGemm, ThreadsCopyVectorsOfChannels) {
                                               sched::target_by_name("cuda:sm_80"), "mma");
     EXPECT_TRUE(conv);
     EXPECT_NE(conv->gathers, conv->image.has_value());
-    return conv->image ? conv->a.alignment : int64_t{0};
+    if (!conv->image) return int64_t{0};
+    return (conv->plan.a.input == 0 ? conv->a : conv->b).alignment;
   };
   EXPECT_EQ(alignment_of(64), 16);
   EXPECT_EQ(alignment_of(20), 8);
