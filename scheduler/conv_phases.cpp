@@ -1,12 +1,11 @@
 #include "scheduler/conv_phases.h"
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "ir/passes/fold_constants.h"
 #include "ir/sizes.h"
+#include "scheduler/made_of_weight.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -87,22 +86,6 @@ bool see_the_same(const std::vector<SpreadDim>& dims) {
              return phase.taps == phases[0].taps && phase.offset == phases[0].offset;
            });
   });
-}
-
-// What `make` makes of a weight: a constant where that is one, else a kernel of its own.
-Value* made_of_weight(Builder& b, Value* w, const std::string& name,
-                      const std::function<Value*(Builder&, Value*)>& make) {
-  if (ir::is_fixed(w)) {
-    ir::Graph alone;
-    Builder builder(alone);
-    alone.outputs = {make(builder, alone.add_constant(w->name, w->type, w->data))};
-    alone.output_names = {"w"};
-    ir::fold_constants(alone);
-    const Value* folded = alone.outputs[0];
-    if (folded->is_constant())
-      return b.graph().add_constant(str(w->name, ".", name), folded->type, folded->data);
-  }
-  return b.op("identity", {make(b, w)});
 }
 
 // The taps of the phases, of a weight whose last dims are spatial.

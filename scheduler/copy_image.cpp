@@ -5,8 +5,8 @@
 #include <span>
 
 #include "ir/op.h"
-#include "ir/passes/fold_constants.h"
 #include "ir/sizes.h"
+#include "scheduler/made_of_weight.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -216,22 +216,6 @@ Value* weight_in_windows(Builder& b, Value* w, const PaddedRows& rows) {
   return b.unsqueeze(b.permute(b.reshape(w, shape), moved_from_last(rank - 1, 1)), rank - 1);
 }
 
-// The same as a constant where `w` is one, else as a copy.
-Value* weight_windows(Builder& b, Value* w, const PaddedRows& rows) {
-  if (ir::is_fixed(w)) {
-    ir::Graph alone;
-    Builder builder(alone);
-    alone.outputs = {
-        weight_in_windows(builder, alone.add_constant(w->name, w->type, w->data), rows)};
-    alone.output_names = {"w"};
-    ir::fold_constants(alone);
-    const Value* folded = alone.outputs[0];
-    if (folded->is_constant())
-      return b.graph().add_constant(w->name + ".windows", folded->type, folded->data);
-  }
-  return b.op("identity", {weight_in_windows(b, w, rows)});
-}
-
 // Whether windows lie side by side.
 bool has_patches(const Node& conv) {
   int64_t taps = 1;
@@ -288,7 +272,9 @@ Value* copied(Builder& b, const Node& conv, int64_t choice) {
       choice == kWindowsOfRows ? merged_rows(conv, dims) : padded_rows(conv, dims.back());
   TCC_CHECK(rows, "rows without windows");
   x = image_windows(b, x, dims, *rows);
-  w = weight_windows(b, w, *rows);
+  w = made_of_weight(b, w, "windows", [&](Builder& builder, Value* weight) {
+    return weight_in_windows(builder, weight, *rows);
+  });
   dims.back() = {0, 1, 1, 0, 0, 1};
   if (rows->merged > 1) {
     Dim& column = dims[dims.size() - 2];

@@ -89,6 +89,21 @@ TEST(ConvPhases, ComputeTheSame) {
   }
 }
 
+// Constants that are made of one weight have names of their own.
+TEST(ConvPhases, MayShareAWeight) {
+  const ir::Graph given =
+      parse_yaml_graph(
+          "tcc: 1\nname: shared\ninputs: {x: {dtype: f32, shape: [1, 2, 4, 6]}}\n"
+          "weights: {w: {dtype: f32, shape: [6, 2, 3, 3], init: {normal: 0.1}}}\nnodes:\n"
+          "  - {out: y, op: convolution, in: [x, w], input_dilation: 2, padding: 1}\n"
+          "  - {out: t, op: neg, in: [x]}\n"
+          "  - {out: z, op: convolution, in: [t, w], input_dilation: 2, padding: 2}\noutputs: [y, "
+          "z]\n",
+          "conv.yaml", ".")
+          .bind({});
+  EXPECT_EQ(convolutions(in_phases(given)), 8);
+}
+
 TEST(ConvPhases, AreOfSpreadImagesAlone) {
   const auto has = [](const std::string& text) {
     const ir::Graph graph = parse_yaml_graph(text, "conv.yaml", ".").bind({});

@@ -312,6 +312,16 @@ TEST(CopyImage, AStemOfAnyBatchIsReadByWindowsOfItsRows) {
   EXPECT_GT(products, 1);
 }
 
+// Two may read one weight.
+TEST(CopyImage, StemsShareAWeight) {
+  std::string text = with_weights(conv("4, 3, 64, 64", "64, 3, 7, 7", ", stride: 2, padding: 3"));
+  text.replace(text.find("outputs: [y]"), 12,
+               "  - {out: t, op: neg, in: [x]}\n"
+               "  - {out: z, op: convolution, in: [t, w], stride: 2, padding: 3}\noutputs: [y, z]");
+  const ir::Graph copied = copied_by(4, parse_yaml_graph(text, "conv.yaml", "."));
+  EXPECT_NE(nodes_of(copied).find("identity"), std::string::npos) << nodes_of(copied);
+}
+
 // So is one whose weight comes at run time: it is copied, too.
 TEST(CopyImage, AGivenWeightIsCopiedToItsWindows) {
   const Chosen chosen =
