@@ -10,6 +10,7 @@
 #include "ir/passes/decompose.h"
 #include "ir/passes/simplify.h"
 #include "ir/sizes.h"
+#include "scheduler/conv_phases.h"
 #include "scheduler/copy_operands.h"
 #include "scheduler/cost.h"
 #include "scheduler/fusion_groups.h"
@@ -290,6 +291,13 @@ class Comparison {
 
 bool take_alternatives(ir::Graph& graph, AlternativeStage stage, const Target& target,
                        const Plan& plan, const RegionPrecision& precision, const KeptNodes& kept) {
+  // Copies are for matrix units, phases for all.
+  const auto has_any = [](const auto& node) {
+    return node->op_name() == "convolution" && has_phases(*node);
+  };
+  if (stage == AlternativeStage::final && target.matrix_units.empty() &&
+      std::ranges::none_of(graph.nodes(), has_any))
+    return false;
   Comparison comparison(graph, stage, target, plan, precision, kept);
   const auto taken = comparison.decide();
   if (taken.empty()) return false;
