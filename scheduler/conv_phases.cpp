@@ -17,7 +17,7 @@ using ir::Node;
 using ir::Shape;
 using ir::Value;
 
-// Of all dims together: each is a launch, or channels of one.
+// The phases of all dims together: each is a launch, or channels of one.
 constexpr int64_t kMostPhases = 16;
 
 // Output q of a phase is the sum over j of tap `first + j * step` and element `q + offset + j`.
@@ -131,7 +131,7 @@ Value* alternating(Builder& b, Value* x, const std::vector<SpreadDim>& dims, con
   return x;
 }
 
-// What alternating() takes.
+// The shape that alternating() takes.
 Shape phased_shape(const Shape& result, const std::vector<SpreadDim>& dims, int64_t groups) {
   Shape shape = {result[0], groups};
   for (const SpreadDim& dim : dims) shape.emplace_back(dim.step);

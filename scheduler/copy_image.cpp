@@ -104,7 +104,7 @@ int64_t loads_of(const PaddedRows& rows, const Dim& column, const Dim& row, int6
   return taps * ceil_div(window, piece_bytes(window, taps));
 }
 
-// What windows of such rows cost for each pixel of the result, in bytes that memory moves in that
+// The cost of windows of such rows for each pixel of the result, in bytes that memory moves in that
 // time. A load takes as long as kLoad of them, whatever part of a line it brings, and more where it
 // begins inside of a sector. The copy is written and read.
 int64_t cost_of_rows(const PaddedRows& rows, const Dim& column, const Dim& row, int64_t size) {

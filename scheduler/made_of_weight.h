@@ -1,4 +1,4 @@
-// What rewritings at the last stage make of weights: constants are folded before it.
+// Weights that rewritings at the last stage change: constants are folded before it.
 #pragma once
 
 #include <functional>

@@ -69,7 +69,7 @@ int64_t walked_together(const std::vector<int64_t>& lengths, int64_t packs, int6
   return best;
 }
 
-// What a kernel that reads such elements says of others, or "".
+// Returns why a kernel that reads such elements does not read others, or "".
 std::string why_not_read(DType dtype, const Region& region, UnitElements elements) {
   if (dtype == DType::bf16 || dtype == DType::f16) return "";
   if (elements == UnitElements::of_16_bits)

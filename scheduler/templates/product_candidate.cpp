@@ -162,7 +162,7 @@ Alternative phases(const ir::Node& node) {
   return alternative;
 }
 
-// What the last stage may change: copies are for matrix units.
+// The alternative of the last stage. Copies are for matrix units.
 std::optional<Alternative> last_alternative(const ProductCandidate& candidate) {
   const ir::Node& node = *candidate.region().anchor;
   const bool is_convolution = node.op_name() == "convolution";

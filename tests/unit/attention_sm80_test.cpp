@@ -47,7 +47,7 @@ std::string source_of(const test::AttentionCase& c, const std::string& target = 
   return compiled(c, target, at(precision)).kernels.front().source;
 }
 
-// What the kernel's text gives for a parameter.
+// The value of a parameter in the kernel's text.
 std::string field(const std::string& source, std::string_view name) {
   const std::string begin = str("p.", name, " = ");
   const size_t at = source.find(begin);
@@ -87,7 +87,7 @@ TEST(AttentionSm80, TakesF32WhereThePrecisionAllowsTf32) {
             source_of(with_op(kLong, "bf16"), "cuda:sm_80"));
 }
 
-// Of words, a copy of 16 bytes has half as many, and rows are whole words whatever their depth.
+// A copy of 16 bytes has half as many words, and rows are whole words whatever their depth.
 TEST(AttentionSm80, ReadsRowsOfWords) {
   const auto operand_of = [](int64_t depth, int64_t depth_v) {
     test::AttentionSizes s = kLong;

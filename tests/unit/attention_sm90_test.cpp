@@ -193,7 +193,7 @@ TEST(AttentionSm90, DefaultsDoNotSpill) {
     }
 }
 
-// What the assembler says of products that wait for each other.
+// Returns what the assembler says of products that wait for each other, or "".
 std::string serialized(const exec::KernelBinary& kernel) {
   std::string said;
   set_log_hook([&](LogLevel, std::string_view, std::string_view text) {

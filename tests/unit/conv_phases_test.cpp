@@ -70,7 +70,7 @@ TEST(ConvPhases, ComputeTheSame) {
     const std::vector<Tensor> inputs = test::draw_inputs(given, {.lo = -1, .hi = 1, .seed = 5});
     std::vector<ir::RefTensor> values;
     for (const Tensor& input : inputs) values.push_back(ir::to_ref(input));
-    // What is no number reaches the same outputs.
+    // Infinities and NaN reach the same outputs.
     values[0].f[1] = std::numeric_limits<double>::infinity();
     values[0].f[values[0].f.size() / 2] = std::numeric_limits<double>::quiet_NaN();
     const auto expected = ir::interpret(given, values, ir::RefMode::ideal),

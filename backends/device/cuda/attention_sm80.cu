@@ -523,7 +523,7 @@ TCC_ENTRY {
         const OperandRow row = my_rows[m][r];
         if (lane % 4 == 0) store_sums(row, rows.max[m][r], rows.sum[m][r]);
         const f32 sum = rows.sum[m][r], inverse = 1 / sum;
-        // Of four eights of columns, each lane of a quad gets one.
+        // Each lane of a quad gets one of four eights of columns.
 #pragma unroll
         for (i32 e = 0; e < TILES_V; e += 4) {
           f32 v[4][2];
