@@ -13,8 +13,8 @@ bool has_phases(const ir::Node& convolution);
 
 // The convolution as one of each phase, whose results alternate. Where all phases see the same
 // elements, as where windows are as long as the step, it is one with as many times the channels.
-// The sums are those of the convolution without its zeros: what is infinite or no number reaches
-// the same outputs.
+// The sums are those of the convolution without its zeros: elements of the image that are infinite
+// or no number reach the same outputs. An infinite weight gives no NaN by zeros between elements.
 ir::Value* in_phases(ir::Builder& builder, const ir::Node& convolution);
 
 }  // namespace tcc::sched

@@ -129,13 +129,13 @@ void bring_by_vectors(const Region& region, Gemm& product, std::optional<ConvVie
   image = *std::move(view);
 }
 
-bool may_have_numbers(const Region& region, int buffer, int64_t elements_of_vector) {
+bool may_have_numbers(const Region& region, int buffer, int64_t vector) {
   const SymInt& elements = region.layout(region.inputs[static_cast<size_t>(buffer)]).elements;
-  return !elements.is_const() || elements.value() / elements_of_vector < kMostVectors;
+  return !elements.is_const() || elements.value() / vector < kMostVectors;
 }
 
 Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                       std::string name) {
+                       std::string name, DType number_type) {
   const int64_t chunk = bytes / size_bytes(image.dtype), channels = image.channels / chunk;
   Hook hook;
   hook.name = std::move(name);
@@ -162,11 +162,11 @@ Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPl
     inside.push_back(ir::index_less(-1, place));
     inside.push_back(ir::index_less(place, dim.extent));
   }
-  const auto whole = [](const SymInt& value) {
-    return ir::cast(ir::index_value(value), DType::i32);
+  const auto whole = [&](const SymInt& value) {
+    return ir::cast(ir::index_value(value), number_type);
   };
   const Expr within = ir::all_of(inside);  // null: always
-  hook.result = DType::i32;
+  hook.result = number_type;
   hook.returns = true;
   hook.body = {return_value(within ? ir::select(within, whole(number), whole(-1)) : whole(number))};
   return hook;

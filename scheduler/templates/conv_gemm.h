@@ -34,13 +34,13 @@ OrRefusal<ConvGemm> plan_vector_gemm(const Region& region, const Target& target,
 // that of the vectors, and `image` what they are of; else the product `gathers`.
 void bring_by_vectors(const Region& region, Gemm& product, std::optional<ConvView>& image,
                       bool& gathers);
-// Returns whether 32 bits number the vectors of a buffer, of so many elements; those of open dims
-// are counted when sizes are known.
-bool may_have_numbers(const Region& region, int buffer, int64_t elements);
-// `name`(batch, at, k) -> i32: the number in the image's buffer of the vector of `bytes` that pixel
-// `at` has under tap and channels `k`; negative where the window is beyond the image.
+// Returns whether 32 bits may number the vectors of a buffer, each of `vector` elements. Where dims
+// are open it is true: kernels count the vectors when sizes are known, or number them in 64 bits.
+bool may_have_numbers(const Region& region, int buffer, int64_t vector);
+// `name`(batch, at, k) -> number_type: the number in the image's buffer of the vector of `bytes`
+// that pixel `at` has under tap and channels `k`; negative where the window is beyond the image.
 Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                       std::string name);
+                       std::string name, DType number_type = DType::i32);
 
 // Returns the image as device sources get it. Its pieces waste little of k.
 kernels::Image device_image(const ConvView& image);

@@ -209,8 +209,10 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
         continue;
       }
       need_alignment(kernel, operand);
+      const SymInt& elements = kernel.arguments[static_cast<size_t>(operand.view.buffer)].elements;
       kernel.hooks.push_back(image_vector_hook(*s.gemm.image, operand.alignment, s.gemm.plan,
-                                               first ? "vector_a" : "vector_b"));
+                                               first ? "vector_a" : "vector_b",
+                                               elements.is_const() ? DType::i32 : DType::i64));
     }
   }
 };

@@ -192,6 +192,30 @@ TEST(ConvGemm, ThreadsCopyVectorsOfChannels) {
   EXPECT_EQ(alignment_of(33), 0);
 }
 
+// Of any number of images there may be more vectors than 31 bits number.
+TEST(ConvGemm, VectorsOfManyImagesHaveWideNumbers) {
+  const auto source_of = [](bool open) {
+    backends::CompileOptions options;
+    options.binaries = false;
+    if (open) options.open_dims = {{"N", {.least = 1, .most = 4000}}};
+    const exec::Executable executable = backends::compile(
+        parse_yaml_graph("tcc: 1\nname: conv\ndims: {N: 2}\n"
+                         "inputs: {x: {dtype: f16, shape: [N, 1024, 1024, 64]}}\n"
+                         "weights: {w: {dtype: f16, shape: [64, 64, 3, 3], init: {normal: 0.1}}}\n"
+                         "nodes:\n  - {out: i, op: permute, in: [x], dims: [0, 3, 1, 2]}\n"
+                         "  - {out: c, op: conv2d, in: [i, w], padding: 1}\n"
+                         "  - {out: y, op: permute, in: [c], dims: [0, 2, 3, 1]}\noutputs: [y]\n",
+                         "conv.yaml", "."),
+        sched::target_by_name("cuda:sm_80"), options);
+    return executable.kernels.front().source;
+  };
+  const std::string wide = source_of(true), narrow = source_of(false);
+  EXPECT_NE(wide.find("Load::im2col"), std::string::npos);
+  EXPECT_NE(wide.find("i64 vector_a("), std::string::npos);
+  EXPECT_EQ(wide.find("i32 vector_a(const u16* __restrict__"), std::string::npos);
+  EXPECT_NE(narrow.find("i32 vector_a("), std::string::npos);
+}
+
 // An image of 30 channels between kernels is written with pixels of 64 bytes.
 TEST(ConvGemm, ImagesBetweenKernelsHaveWholePixels) {
   const backends::Scheduled scheduled = scheduled_for(

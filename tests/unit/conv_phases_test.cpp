@@ -117,7 +117,7 @@ TEST(ConvPhases, AreOfSpreadImagesAlone) {
   EXPECT_FALSE(has(conv("0, 2, 4, 6", "6, 2, 3, 3", ", input_dilation: 2")));
 }
 
-// The kernels of a target, and that the image is not loaded by threads.
+// Returns the kernels of a target.
 std::vector<exec::KernelBinary> kernels_of(const std::string& text, const char* target) {
   backends::CompileOptions options;
   options.binaries = false;
