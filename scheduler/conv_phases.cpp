@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ir/sizes.h"
+#include "scheduler/conv_dims.h"
 #include "scheduler/made_of_weight.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -20,56 +21,34 @@ using ir::Value;
 // The phases of all dims together: each is a launch, or channels of one.
 constexpr int64_t kMostPhases = 16;
 
-// Output q of a phase is the sum over j of tap `first + j * step` and element `q + offset + j`.
+// Output q of a phase is the sum over j of tap `first + j * spread` and element `q + offset + j`.
 struct Phase {
   int64_t first, taps, offset;
 };
 
-// A spatial dim of a convolution: `step` elements of the spread image are one of the image.
-struct SpreadDim {
-  int64_t image, kernel, step, before, after;
+int64_t outputs_of_phase(const ConvDim& dim) { return ceil_div(dim.places(), dim.spread); }
 
-  int64_t outputs() const { return (image - 1) * step + 2 + before + after - kernel; }
-  int64_t outputs_of_phase() const { return ceil_div(outputs(), step); }
-  std::vector<Phase> phases() const {
-    std::vector<Phase> all;
-    for (int64_t r = 0; r < step; ++r) {
-      const int64_t first = ((before - r) % step + step) % step;
-      const int64_t taps = first < kernel ? ceil_div(kernel - first, step) : 0;
-      all.push_back({first, taps, (r + first - before) / step});
-    }
-    return all;
+std::vector<Phase> phases_of(const ConvDim& dim) {
+  const int64_t step = dim.spread;
+  std::vector<Phase> all;
+  for (int64_t r = 0; r < step; ++r) {
+    const int64_t first = ((dim.before - r) % step + step) % step;
+    const int64_t taps = first < dim.kernel ? ceil_div(dim.kernel - first, step) : 0;
+    all.push_back({first, taps, (r + first - dim.before) / step});
   }
-};
-
-std::vector<int64_t> attribute_of_dims(const Node& conv, const char* key, size_t size) {
-  std::vector<int64_t> values = conv.ints(key);
-  if (values.size() == 1) values.resize(size, values[0]);
-  return values;
-}
-
-std::vector<SpreadDim> spread_dims(const Node& conv) {
-  const Shape &x = conv.inputs[0]->shape(), &w = conv.inputs[1]->shape();
-  const size_t spatial = x.size() - 2;
-  const auto steps = attribute_of_dims(conv, "input_dilation", spatial),
-             padding = attribute_of_dims(conv, "padding", 2 * spatial);
-  std::vector<SpreadDim> dims;
-  for (size_t d = 0; d < spatial; ++d)
-    dims.push_back(
-        {x[d + 2].value(), w[d + 2].value(), steps[d], padding[2 * d], padding[2 * d + 1]});
-  return dims;
+  return all;
 }
 
 // A phase of each dim.
 using Phases = std::vector<Phase>;
 
 // All of them; those of the last dim change first.
-std::vector<Phases> combined(const std::vector<SpreadDim>& dims) {
+std::vector<Phases> combined(const std::vector<ConvDim>& dims) {
   std::vector<Phases> all = {{}};
-  for (const SpreadDim& dim : dims) {
+  for (const ConvDim& dim : dims) {
     std::vector<Phases> longer;
     for (const Phases& before : all)
-      for (const Phase& phase : dim.phases()) {
+      for (const Phase& phase : phases_of(dim)) {
         longer.push_back(before);
         longer.back().push_back(phase);
       }
@@ -79,9 +58,9 @@ std::vector<Phases> combined(const std::vector<SpreadDim>& dims) {
 }
 
 // Whether each phase sees the same elements of the image, by as many taps.
-bool see_the_same(const std::vector<SpreadDim>& dims) {
-  return std::ranges::all_of(dims, [](const SpreadDim& dim) {
-    const std::vector<Phase> phases = dim.phases();
+bool see_the_same(const std::vector<ConvDim>& dims) {
+  return std::ranges::all_of(dims, [](const ConvDim& dim) {
+    const std::vector<Phase> phases = phases_of(dim);
     return phases[0].taps > 0 && std::ranges::all_of(phases, [&](const Phase& phase) {
              return phase.taps == phases[0].taps && phase.offset == phases[0].offset;
            });
@@ -89,23 +68,23 @@ bool see_the_same(const std::vector<SpreadDim>& dims) {
 }
 
 // The taps of the phases, of a weight whose last dims are spatial.
-Value* taps_of(Builder& b, Value* w, const std::vector<SpreadDim>& dims, const Phases& phases) {
+Value* taps_of(Builder& b, Value* w, const std::vector<ConvDim>& dims, const Phases& phases) {
   const auto first = w->rank() - std::ssize(dims);
   for (size_t d = 0; d < dims.size(); ++d)
-    if (dims[d].step > 1)
+    if (dims[d].spread > 1)
       w = b.slice(w, first + static_cast<int64_t>(d), phases[d].first, dims[d].kernel,
-                  dims[d].step);
+                  dims[d].spread);
   return w;
 }
 
 // The convolution of the image itself with taps of these phases.
-Value* convolved(Builder& b, const Node& conv, Value* w, const std::vector<SpreadDim>& dims,
+Value* convolved(Builder& b, const Node& conv, Value* w, const std::vector<ConvDim>& dims,
                  const Phases& phases) {
   std::vector<int64_t> padding;
   for (size_t d = 0; d < dims.size(); ++d) {
     const int64_t before = -phases[d].offset;
     padding.push_back(before);
-    padding.push_back(dims[d].outputs_of_phase() - dims[d].image + phases[d].taps - 1 - before);
+    padding.push_back(outputs_of_phase(dims[d]) - dims[d].image + phases[d].taps - 1 - before);
   }
   ir::Attrs attrs = conv.attrs;
   attrs["padding"] = ir::ints(padding);
@@ -115,15 +94,15 @@ Value* convolved(Builder& b, const Node& conv, Value* w, const std::vector<Sprea
 
 // `x` [N, channels before, steps..., channels behind, outputs of a phase...] as the convolution's
 // result.
-Value* alternating(Builder& b, Value* x, const std::vector<SpreadDim>& dims, const Shape& result) {
+Value* alternating(Builder& b, Value* x, const std::vector<ConvDim>& dims, const Shape& result) {
   const auto spatial = std::ssize(dims);
   std::vector<int64_t> order = {0, 1, spatial + 2};
   Shape shape = {result[0], result[1]};
   for (int64_t d = 0; d < spatial; ++d) {
     order.push_back(spatial + 3 + d);
     order.push_back(2 + d);
-    const SpreadDim& dim = dims[static_cast<size_t>(d)];
-    shape.emplace_back(dim.outputs_of_phase() * dim.step);
+    const ConvDim& dim = dims[static_cast<size_t>(d)];
+    shape.emplace_back(outputs_of_phase(dim) * dim.spread);
   }
   x = b.reshape(b.permute(x, order), shape);
   for (size_t d = 2; d < result.size(); ++d)
@@ -132,17 +111,17 @@ Value* alternating(Builder& b, Value* x, const std::vector<SpreadDim>& dims, con
 }
 
 // The shape that alternating() takes.
-Shape phased_shape(const Shape& result, const std::vector<SpreadDim>& dims, int64_t groups) {
+Shape phased_shape(const Shape& result, const std::vector<ConvDim>& dims, int64_t groups) {
   Shape shape = {result[0], groups};
-  for (const SpreadDim& dim : dims) shape.emplace_back(dim.step);
+  for (const ConvDim& dim : dims) shape.emplace_back(dim.spread);
   shape.push_back(floordiv(result[1], groups));
-  for (const SpreadDim& dim : dims) shape.emplace_back(dim.outputs_of_phase());
+  for (const ConvDim& dim : dims) shape.emplace_back(outputs_of_phase(dim));
   return shape;
 }
 
 // One convolution, whose channels are those of all phases, the phases of a group one after the
 // other.
-Value* as_channels(Builder& b, const Node& conv, const std::vector<SpreadDim>& dims,
+Value* as_channels(Builder& b, const Node& conv, const std::vector<ConvDim>& dims,
                    const std::vector<Phases>& all) {
   const Shape& result = conv.outputs[0]->shape();
   const auto groups = conv.attr<int64_t>("groups");
@@ -163,11 +142,11 @@ Value* as_channels(Builder& b, const Node& conv, const std::vector<SpreadDim>& d
 }
 
 // A convolution of each phase; one without taps is zero.
-Value* one_by_one(Builder& b, const Node& conv, const std::vector<SpreadDim>& dims,
+Value* one_by_one(Builder& b, const Node& conv, const std::vector<ConvDim>& dims,
                   const std::vector<Phases>& all) {
   const Value* y = conv.outputs[0];
   Shape shape = {y->shape()[0], y->shape()[1]};
-  for (const SpreadDim& dim : dims) shape.emplace_back(dim.outputs_of_phase());
+  for (const ConvDim& dim : dims) shape.emplace_back(outputs_of_phase(dim));
   std::vector<Value*> parts;
   for (const Phases& phases : all) {
     const bool sums = std::ranges::all_of(phases, [](const Phase& p) { return p.taps > 0; });
@@ -187,25 +166,18 @@ Value* one_by_one(Builder& b, const Node& conv, const std::vector<SpreadDim>& di
 }  // namespace
 
 bool has_phases(const Node& conv) {
-  const Shape &x = conv.inputs[0]->shape(), &w = conv.inputs[1]->shape();
-  const auto is_size = [](const ir::SymInt& size) { return size.is_const() && size.value() > 0; };
-  if (x.size() < 3 || x[0].is(0) || !std::all_of(x.begin() + 1, x.end(), is_size) ||
-      !std::ranges::all_of(w, is_size))
-    return false;
-  const auto all_one = [&](const char* key) {
-    return std::ranges::all_of(conv.ints(key), [](int64_t value) { return value == 1; });
-  };
-  if (all_one("input_dilation") || !all_one("stride") || !all_one("dilation")) return false;
+  if (!has_conv_dims(conv)) return false;
   int64_t phases = 1;
-  for (const SpreadDim& dim : spread_dims(conv)) {
-    if (dim.outputs() < 1 || dim.step > kMostPhases) return false;
-    phases *= dim.step;
+  for (const ConvDim& dim : conv_dims(conv)) {
+    if (dim.stride != 1 || dim.dilation != 1 || dim.places() < 1 || dim.spread > kMostPhases)
+      return false;
+    phases *= dim.spread;
   }
-  return phases <= kMostPhases;
+  return phases > 1 && phases <= kMostPhases;
 }
 
 Value* in_phases(Builder& builder, const Node& conv) {
-  const std::vector<SpreadDim> dims = spread_dims(conv);
+  const std::vector<ConvDim> dims = conv_dims(conv);
   const std::vector<Phases> all = combined(dims);
   return see_the_same(dims) ? as_channels(builder, conv, dims, all)
                             : one_by_one(builder, conv, dims, all);

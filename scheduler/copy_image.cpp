@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 
 #include "ir/op.h"
 #include "ir/sizes.h"
+#include "scheduler/conv_dims.h"
 #include "scheduler/made_of_weight.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -21,42 +21,8 @@ constexpr int64_t kRowAlignment = 16, kSector = 32;  // bytes
 
 enum Choice : int64_t { kAsItIs, kChannelsLast, kWindows, kPatches, kWindowsOfRows };
 
-// One dim of the windows of a convolution.
-struct Dim {
-  int64_t image, kernel, stride, before, after, dilation;
-  int64_t places() const {
-    return (image + before + after - (kernel - 1) * dilation - 1) / stride + 1;
-  }
-};
-
-std::vector<Dim> dims_of(const Node& conv) {
-  const ir::Shape &x = conv.inputs[0]->shape(), &w = conv.inputs[1]->shape();
-  const size_t spatial = x.size() - 2;
-  auto list = [&](const char* key, size_t size) {
-    std::vector<int64_t> values = conv.ints(key);
-    if (values.size() == 1) values.resize(size, values[0]);
-    return values;
-  };
-  const auto stride = list("stride", spatial), dilation = list("dilation", spatial),
-             padding = list("padding", 2 * spatial);
-  std::vector<Dim> dims;
-  for (size_t d = 0; d < spatial; ++d)
-    dims.push_back({x[d + 2].value(), w[d + 2].value(), stride[d], padding[2 * d],
-                    padding[2 * d + 1], dilation[d]});
-  return dims;
-}
-
-// Whether all sizes but the batch are numbers.
-bool has_sizes(const Node& conv) {
-  const auto all = [](std::span<const ir::SymInt> dims) {
-    return std::ranges::all_of(
-        dims, [](const ir::SymInt& dim) { return dim.is_const() && dim.value() > 0; });
-  };
-  const std::span<const ir::SymInt> image = conv.inputs[0]->shape();
-  const std::vector<int64_t> spread = conv.ints("input_dilation");
-  return image.size() > 2 && !image[0].is(0) && all(image.subspan(1)) &&
-         all(conv.inputs[1]->shape()) &&
-         std::ranges::all_of(spread, [](int64_t holes) { return holes == 1; });
+bool is_spread(const std::vector<ConvDim>& dims) {
+  return std::ranges::any_of(dims, [](const ConvDim& dim) { return dim.spread != 1; });
 }
 
 // Padded rows, in which windows begin at aligned places. A row has pixels, a pixel the neighbours
@@ -71,24 +37,24 @@ struct PaddedRows {
 // As many channels would be neighbours of whole lines without windows.
 constexpr int64_t kMostBytes = 32;
 
-bool may_have_rows(const Node& conv, const Dim& row) {
+bool may_have_rows(const Node& conv, const ConvDim& row) {
   return conv.attr<int64_t>("groups") == 1 && row.dilation == 1 && row.places() >= 1;
 }
 
-bool begin_inside_sectors(const Dim& row, int64_t pixel_bytes) {
+bool begin_inside_sectors(const ConvDim& row, int64_t pixel_bytes) {
   return row.stride * pixel_bytes % kSector != 0;
 }
 
 // The pixels that windows read, and those that let the next row begin at an aligned place: that of
 // a sector where windows do.
-int64_t pixels_of_row(const Dim& row, int64_t pixel_bytes) {
+int64_t pixels_of_row(const ConvDim& row, int64_t pixel_bytes) {
   const int64_t alignment = begin_inside_sectors(row, pixel_bytes) ? kRowAlignment : kSector;
   int64_t pixels = (row.places() - 1) * row.stride + row.kernel;
   while (pixels * pixel_bytes % alignment != 0) ++pixels;
   return pixels;
 }
 
-std::optional<PaddedRows> padded_rows(const Node& conv, const Dim& row) {
+std::optional<PaddedRows> padded_rows(const Node& conv, const ConvDim& row) {
   const int64_t size = size_bytes(conv.inputs[0]->dtype()),
                 channels = conv.inputs[0]->shape()[1].value();
   if (!may_have_rows(conv, row)) return std::nullopt;
@@ -99,7 +65,7 @@ std::optional<PaddedRows> padded_rows(const Node& conv, const Dim& row) {
 }
 
 // Loads of the copy engine for a pixel of the result.
-int64_t loads_of(const PaddedRows& rows, const Dim& column, const Dim& row, int64_t size) {
+int64_t loads_of(const PaddedRows& rows, const ConvDim& column, const ConvDim& row, int64_t size) {
   const int64_t taps = column.kernel / rows.merged, window = row.kernel * rows.pixel() * size;
   return taps * ceil_div(window, piece_bytes(window, taps));
 }
@@ -107,7 +73,8 @@ int64_t loads_of(const PaddedRows& rows, const Dim& column, const Dim& row, int6
 // The cost of windows of such rows for each pixel of the result, in bytes that memory moves in that
 // time. A load takes as long as kLoad of them, whatever part of a line it brings, and more where it
 // begins inside of a sector. The copy is written and read.
-int64_t cost_of_rows(const PaddedRows& rows, const Dim& column, const Dim& row, int64_t size) {
+int64_t cost_of_rows(const PaddedRows& rows, const ConvDim& column, const ConvDim& row,
+                     int64_t size) {
   constexpr int64_t kLoad = 96, kInside = 16;
   const int64_t pixel = rows.pixel() * size, loads = loads_of(rows, column, row, size);
   return loads * (kLoad + (begin_inside_sectors(row, pixel) ? kInside : 0)) +
@@ -118,11 +85,11 @@ int64_t cost_of_rows(const PaddedRows& rows, const Dim& column, const Dim& row, 
 // window meets its weights, not even zeros: it may be infinite. So a window's rows are whole merged
 // ones: either each row of the image is in one merged row, as many as windows are apart, or a
 // merged row has all rows of a window.
-std::optional<PaddedRows> merged_rows(const Node& conv, const std::vector<Dim>& dims) {
-  const Dim& row = dims.back();
+std::optional<PaddedRows> merged_rows(const Node& conv, const std::vector<ConvDim>& dims) {
+  const ConvDim& row = dims.back();
   const std::optional<PaddedRows> single = padded_rows(conv, row);
   if (!single || dims.size() < 2) return std::nullopt;
-  const Dim& column = dims[dims.size() - 2];
+  const ConvDim& column = dims[dims.size() - 2];
   if (column.dilation != 1 || column.stride < 2 || column.kernel < 2 || column.places() < 1)
     return std::nullopt;
   const int64_t size = size_bytes(conv.inputs[0]->dtype()),
@@ -170,14 +137,15 @@ Value* pad(Builder& b, Value* x, const std::vector<int64_t>& from_last) {
 }
 
 // `x` [N, C, ..., W] as [N, windows of padded rows, ..., places].
-Value* image_windows(Builder& b, Value* x, const std::vector<Dim>& dims, const PaddedRows& rows) {
+Value* image_windows(Builder& b, Value* x, const std::vector<ConvDim>& dims,
+                     const PaddedRows& rows) {
   const int64_t rank = x->rank(), channels = x->shape()[1].value();
-  const Dim& row = dims.back();
+  const ConvDim& row = dims.back();
   x = b.permute(x, moved_last(rank, 1));
   std::vector<int64_t> padding = {0, rows.channels - channels, row.before,
                                   rows.pixels - row.image - row.before};
   if (rows.merged > 1) {
-    const Dim& column = dims[dims.size() - 2];
+    const ConvDim& column = dims[dims.size() - 2];
     const int64_t read = (column.places() - 1) * column.stride + column.kernel;
     padding.insert(padding.end(), {column.before, read - column.image - column.before});
   }
@@ -219,7 +187,7 @@ Value* weight_in_windows(Builder& b, Value* w, const PaddedRows& rows) {
 // Whether windows lie side by side.
 bool has_patches(const Node& conv) {
   int64_t taps = 1;
-  for (const Dim& dim : dims_of(conv)) {
+  for (const ConvDim& dim : conv_dims(conv)) {
     if (dim.kernel != dim.stride || dim.before != 0 || dim.after > 0 || dim.dilation != 1 ||
         dim.places() < 1)
       return false;
@@ -229,13 +197,13 @@ bool has_patches(const Node& conv) {
 }
 
 // `x` [N, C, image...] as [N, elements of a patch, places...].
-Value* image_patches(Builder& b, Value* x, const std::vector<Dim>& dims) {
+Value* image_patches(Builder& b, Value* x, const std::vector<ConvDim>& dims) {
   const auto spatial = std::ssize(dims);
   ir::Shape split = {x->shape()[0], x->shape()[1]}, joined = {x->shape()[0]};
   std::vector<int64_t> order = {0};
   ir::SymInt elements = x->shape()[1];
   for (int64_t d = 0; d < spatial; ++d) {
-    const Dim& dim = dims[static_cast<size_t>(d)];
+    const ConvDim& dim = dims[static_cast<size_t>(d)];
     x = b.slice(x, d + 2, 0, dim.places() * dim.kernel);
     split.emplace_back(dim.places());
     split.emplace_back(dim.kernel);
@@ -251,7 +219,7 @@ Value* image_patches(Builder& b, Value* x, const std::vector<Dim>& dims) {
 }
 
 Value* on_patches(Builder& b, const Node& conv) {
-  const std::vector<Dim> dims = dims_of(conv);
+  const std::vector<ConvDim> dims = conv_dims(conv);
   Value* w = conv.inputs[1];
   ir::Shape pixel(w->shape().size(), 1);
   pixel[0] = w->shape()[0];
@@ -267,7 +235,7 @@ Value* copied(Builder& b, const Node& conv, int64_t choice) {
   Value *x = conv.inputs[0], *w = conv.inputs[1];
   if (choice == kChannelsLast) return b.op("convolution", {b.op("identity", {x}), w}, conv.attrs);
   if (choice == kPatches) return on_patches(b, conv);
-  std::vector<Dim> dims = dims_of(conv);
+  std::vector<ConvDim> dims = conv_dims(conv);
   const std::optional<PaddedRows> rows =
       choice == kWindowsOfRows ? merged_rows(conv, dims) : padded_rows(conv, dims.back());
   TCC_CHECK(rows, "rows without windows");
@@ -275,13 +243,13 @@ Value* copied(Builder& b, const Node& conv, int64_t choice) {
   w = made_of_weight(b, w, "windows", [&](Builder& builder, Value* weight) {
     return weight_in_windows(builder, weight, *rows);
   });
-  dims.back() = {0, 1, 1, 0, 0, 1};
+  dims.back() = {0, 1, 1, 0, 0};
   if (rows->merged > 1) {
-    Dim& column = dims[dims.size() - 2];
-    column = {0, column.kernel / rows->merged, column.stride / rows->step, 0, 0, 1};
+    ConvDim& column = dims[dims.size() - 2];
+    column = {0, column.kernel / rows->merged, column.stride / rows->step, 0, 0};
   }
   std::vector<int64_t> stride, padding, dilation;
-  for (const Dim& dim : dims) {
+  for (const ConvDim& dim : dims) {
     stride.push_back(dim.stride);
     padding.push_back(dim.before);
     padding.push_back(dim.after);
@@ -299,12 +267,13 @@ Value* copied(Builder& b, const Node& conv, int64_t choice) {
 
 std::vector<int64_t> image_copies(const Node& conv, bool has_copy_engine) {
   std::vector<int64_t> choices = {kAsItIs};
-  if (!has_sizes(conv)) return choices;
+  if (!has_conv_dims(conv)) return choices;
+  const std::vector<ConvDim> dims = conv_dims(conv);
+  if (is_spread(dims)) return choices;
   const Value* image = conv.inputs[0];
   while (image->producer && image->producer->op->kind == ir::OpKind::view)
     image = image->producer->inputs[0];
   const bool is_given = !image->producer && !ir::is_fixed(image);
-  const std::vector<Dim> dims = dims_of(conv);
   if (has_copy_engine && merged_rows(conv, dims))
     choices.push_back(kWindowsOfRows);
   else if (padded_rows(conv, dims.back()))

@@ -118,9 +118,8 @@ void split_grid(Kernel& kernel, const Target& target) {
 
 // Workgroups that the device has room for at once, by threads and shared memory.
 double workgroups_at_once(const Kernel& kernel, const Target& target) {
-  constexpr double kThreads = 2048;  // of an SM
   if (kernel.resident == 1) return target.compute_units;
-  double of_unit = kThreads / kernel.workgroup;
+  double of_unit = static_cast<double>(target.max_threads_per_unit) / kernel.workgroup;
   if (kernel.shared_bytes > 0)
     of_unit = std::min(of_unit, static_cast<double>(target.shared_bytes) /
                                     static_cast<double>(kernel.shared_bytes));

@@ -385,7 +385,10 @@ class Partitioner {
     nodes.insert(nodes.end(), others.begin(), others.end());
     const Match& match = groups_.match(nodes);
     if (!match) return match.reason_by();
-    if (!widens && has_windows(others)) return against_loading_by_threads(g, into, **match);
+    // The copy engine brings an image that is stored, with its dims in the order that it wants;
+    // threads load one that is computed where windows take it apart.
+    if (!widens && has_windows(others))
+      return against_slower(g, into, **match, 0, &Partitioner::seconds_as_wished);
     const bool is_other = groups_.has_products(into) && takes_another(into, **match);
     return is_other ? against_slower(g, into, **match) : "";
   }
@@ -408,34 +411,22 @@ class Partitioner {
   }
 
   // Why kernels of their own are better than one that computes the operands of the second, or "".
-  // So many seconds of them overlap.
-  std::string against_slower(size_t g, size_t into, const Candidate& both,
-                             double overlap = 0) const {
+  // So many seconds of them overlap. `seconds` estimates the kernels of the second.
+  using Estimate = double (Partitioner::*)(const Candidate&) const;
+  std::string against_slower(size_t g, size_t into, const Candidate& both, double overlap = 0,
+                             Estimate seconds = &Partitioner::default_seconds) const {
     const Match &first = groups_.match(groups_.nodes(g)),
                 &second = groups_.match(groups_.nodes(into));
     if (!first || !second) return "";
-    const double together = both.default_seconds(),
-                 apart = (*first)->default_seconds() + (*second)->default_seconds() - overlap;
+    const double together = (this->*seconds)(both),
+                 apart = (*first)->default_seconds() + (this->*seconds)(**second) - overlap;
     if (together <= apart) return "";
     return str("cost: ", both.kernel_template().name(), " would take ", time_text(together),
                " for both, ", (*first)->kernel_template().name(), " and ",
                (*second)->kernel_template().name(), " take ", time_text(apart));
   }
 
-  // Why the image that one makes is not computed where the other's windows take it apart, or "":
-  // the copy engine brings an image that is stored, with its dims in the order that it wants.
-  std::string against_loading_by_threads(size_t g, size_t into, const Candidate& both) const {
-    const Match &first = groups_.match(groups_.nodes(g)),
-                &second = groups_.match(groups_.nodes(into));
-    if (!first || !second) return "";
-    const double together = seconds_as_wished(both),
-                 apart = (*first)->default_seconds() + seconds_as_wished(**second);
-    if (together <= apart) return "";
-    return str("cost: ", both.kernel_template().name(), " would take ", time_text(together),
-               " to compute its image, and ", time_text(apart), " with one that ",
-               (*first)->kernel_template().name(), " stores");
-  }
-
+  double default_seconds(const Candidate& candidate) const { return candidate.default_seconds(); }
   // The seconds of a kernel whose buffers lie as it wishes, where that is free.
   double seconds_as_wished(const Candidate& candidate) const {
     Region region = candidate.region();

@@ -51,6 +51,14 @@ ImageDim device_dim(const ConvView::Spatial& dim, int64_t channels) {
   return result;
 }
 
+// The operand is an image, whose vectors begin at multiples of `alignment` bytes.
+void read_image(MatrixOperand& operand, const ConvView& view, int64_t alignment) {
+  operand.load = Load::im2col;
+  operand.major_k = true;
+  operand.alignment = alignment;
+  operand.view = {view.buffer, view.dtype, view.offset, view.spatial.back().pitch, 1, view.batch};
+}
+
 OrRefusal<ConvGemm> with_image(const Region& region, OrRefusal<Gemm> gemm) {
   if (!gemm) return gemm.refusal();
   ConvGemm product{*std::move(gemm), std::nullopt, false, false, {}};
@@ -68,11 +76,7 @@ OrRefusal<ConvGemm> with_image(const Region& region, OrRefusal<Gemm> gemm) {
   OrRefusal<ConvView> view = conv_view(region, product.plan, of_a);
   if (!view || !obstacle(*view, operand, of_a ? product.b : product.a).empty()) return product;
   product.gathers = false;
-  operand.load = Load::im2col;
-  operand.major_k = true;
-  operand.alignment = kImageAlignment;
-  operand.view = {view->buffer, view->dtype, view->offset, view->spatial.back().pitch, 1,
-                  view->batch};
+  read_image(operand, *view, kImageAlignment);
   product.image = *std::move(view);
   return product;
 }
@@ -121,11 +125,7 @@ void bring_by_vectors(const Region& region, Gemm& product, std::optional<ConvVie
   const int64_t vector = has_vectors(region, *view, kVector) ? kVector : kVector / 2;
   if (!has_vectors(region, *view, vector)) return;
   gathers = false;
-  operand.load = Load::im2col;
-  operand.major_k = true;
-  operand.alignment = vector;
-  operand.view = {view->buffer, view->dtype, view->offset, view->spatial.back().pitch, 1,
-                  view->batch};
+  read_image(operand, *view, vector);
   image = *std::move(view);
 }
 

@@ -192,7 +192,7 @@ TEST(ConvGemm, ThreadsCopyVectorsOfChannels) {
   EXPECT_EQ(alignment_of(33), 0);
 }
 
-// Of any number of images there may be more vectors than 31 bits number.
+// The vectors of an open number of images may be more than 31 bits number.
 TEST(ConvGemm, VectorsOfManyImagesHaveWideNumbers) {
   const auto source_of = [](bool open) {
     backends::CompileOptions options;

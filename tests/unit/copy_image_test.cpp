@@ -9,13 +9,12 @@
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "ir/passes/convert_precision.h"
-#include "ir/reference/interpreter.h"
 #include "ir/verify.h"
 #include "runtime/device.h"
 #include "scheduler/alternatives.h"
 #include "scheduler/target_profile.h"
 #include "support/error.h"
-#include "tests/run_graph.h"
+#include "tests/same_values.h"
 
 namespace tcc {
 namespace {
@@ -65,14 +64,8 @@ TEST(CopyImage, WindowsOfPaddedRowsComputeTheSame) {
     ir::verify(padded);
     ASSERT_NE(nodes_of(padded).find("pad reshape identity windows"), std::string::npos)
         << text << nodes_of(padded);
-    const std::vector<Tensor> inputs = test::draw_inputs(given, {.lo = -1, .hi = 1, .seed = 3});
-    std::vector<ir::RefTensor> values;
-    for (const Tensor& input : inputs) values.push_back(ir::to_ref(input));
-    const auto expected = ir::interpret(given, values, ir::RefMode::ideal),
-               found = ir::interpret(padded, values, ir::RefMode::ideal);
-    ASSERT_EQ(found[0].shape, expected[0].shape);
-    for (size_t i = 0; i < expected[0].f.size(); ++i)
-      ASSERT_NEAR(found[0].f[i], expected[0].f[i], 1e-12) << text << i;
+    test::expect_same_values(given, padded,
+                             test::draw_values(given, {.lo = -1, .hi = 1, .seed = 3}), text);
   }
 }
 
@@ -122,14 +115,8 @@ TEST(CopyImage, WindowsOfMergedRowsComputeTheSame) {
     const ir::Graph given = parse_yaml_graph(text, "conv.yaml", ".").bind({}),
                     merged = copied_by(4, given);
     EXPECT_EQ(weight_of(merged), weight) << text;
-    const std::vector<Tensor> inputs = test::draw_inputs(given, {.lo = -1, .hi = 1, .seed = 6});
-    std::vector<ir::RefTensor> values;
-    for (const Tensor& input : inputs) values.push_back(ir::to_ref(input));
-    const auto expected = ir::interpret(given, values, ir::RefMode::ideal),
-               found = ir::interpret(merged, values, ir::RefMode::ideal);
-    ASSERT_EQ(found[0].shape, expected[0].shape);
-    for (size_t i = 0; i < expected[0].f.size(); ++i)
-      ASSERT_NEAR(found[0].f[i], expected[0].f[i], 1e-12) << text << i;
+    test::expect_same_values(given, merged,
+                             test::draw_values(given, {.lo = -1, .hi = 1, .seed = 6}), text);
   }
 }
 
@@ -138,22 +125,15 @@ TEST(CopyImage, WindowsMeetNothingBeyondThem) {
   for (const std::string& text : {
            conv("1, 3, 17, 19", "8, 3, 7, 7", ", stride: 2, padding: 3"),
            conv("1, 3, 18, 20", "8, 3, 3, 3", ", stride: 2, padding: 1"),
+           conv("1, 3, 30, 27", "8, 3, 11, 11", ", stride: 4, padding: 2"),
            conv("1, 3, 19, 20", "8, 3, 8, 7", ", stride: 2, padding: 3"),
        })
     for (const int64_t choice : {2, 4}) {
       const ir::Graph given = parse_yaml_graph(text, "conv.yaml", ".").bind({});
-      const std::vector<Tensor> inputs = test::draw_inputs(given, {.lo = 1, .hi = 2, .seed = 7});
-      std::vector<ir::RefTensor> values;
-      for (const Tensor& input : inputs) values.push_back(ir::to_ref(input));
+      std::vector<ir::RefTensor> values = test::draw_values(given, {.lo = 1, .hi = 2, .seed = 7});
       for (size_t i = 0; i < values[0].f.size(); i += 101)
         values[0].f[i] = std::numeric_limits<double>::infinity();
-      const auto expected = ir::interpret(given, values, ir::RefMode::ideal),
-                 found = ir::interpret(copied_by(choice, given), values, ir::RefMode::ideal);
-      for (size_t i = 0; i < expected[0].f.size(); ++i)
-        if (std::isinf(expected[0].f[i]))
-          ASSERT_EQ(found[0].f[i], expected[0].f[i]) << text << i;
-        else
-          ASSERT_NEAR(found[0].f[i], expected[0].f[i], 1e-12) << text << i;
+      test::expect_same_values(given, copied_by(choice, given), values, text);
     }
 }
 
@@ -168,14 +148,8 @@ TEST(CopyImage, PatchesComputeTheSame) {
     const ir::Graph given = parse_yaml_graph(text, "conv.yaml", ".").bind({});
     const ir::Graph copied = on_patches(given);
     ASSERT_NE(nodes_of(copied).find("identity"), std::string::npos) << text << nodes_of(copied);
-    const std::vector<Tensor> inputs = test::draw_inputs(given, {.lo = -1, .hi = 1, .seed = 4});
-    std::vector<ir::RefTensor> values;
-    for (const Tensor& input : inputs) values.push_back(ir::to_ref(input));
-    const auto expected = ir::interpret(given, values, ir::RefMode::ideal),
-               found = ir::interpret(copied, values, ir::RefMode::ideal);
-    ASSERT_EQ(found[0].shape, expected[0].shape);
-    for (size_t i = 0; i < expected[0].f.size(); ++i)
-      ASSERT_NEAR(found[0].f[i], expected[0].f[i], 1e-12) << text << i;
+    test::expect_same_values(given, copied,
+                             test::draw_values(given, {.lo = -1, .hi = 1, .seed = 4}), text);
   }
   for (const std::string& text : {
            conv("2, 3, 16, 32", "8, 3, 4, 4", ", stride: [4, 2]"),
@@ -208,14 +182,8 @@ TEST(CopyImage, AnyBatchIsCopied) {
     ASSERT_NE(nodes_of(copied).find("identity"), std::string::npos) << text << nodes_of(copied);
     for (const int64_t batch : {0, 1, 5}) {
       const ir::Graph bound = given.bind({{"B", batch}});
-      const std::vector<Tensor> inputs = test::draw_inputs(bound, {.lo = -1, .hi = 1, .seed = 5});
-      std::vector<ir::RefTensor> values;
-      for (const Tensor& input : inputs) values.push_back(ir::to_ref(input));
-      const auto expected = ir::interpret(bound, values, ir::RefMode::ideal),
-                 found = ir::interpret(copied.bind({{"B", batch}}), values, ir::RefMode::ideal);
-      ASSERT_EQ(found[0].shape, expected[0].shape);
-      for (size_t i = 0; i < expected[0].f.size(); ++i)
-        ASSERT_NEAR(found[0].f[i], expected[0].f[i], 1e-12) << text << i;
+      test::expect_same_values(bound, copied.bind({{"B", batch}}),
+                               test::draw_values(bound, {.lo = -1, .hi = 1, .seed = 5}), text);
     }
   }
 }

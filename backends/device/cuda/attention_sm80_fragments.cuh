@@ -18,7 +18,8 @@ template <class Tile> struct Lane {
   u32 begin, chunk;
   __device__ __forceinline__ Lane(i32 first, i32 row, i32 chunk)
       : begin((first + row) * Tile::ROW_BYTES), chunk((chunk ^ Tile::swizzle(row)) * 16) {}
-  // The address `rows` rows and `chunks` chunks on, an even number, in the tile at `tile`.
+  // The address `rows` rows and `chunks` chunks on in the tile at `tile`. Both are even, or both odd from an even row on,
+  // whose neighbour has its chunks swapped in pairs.
   __device__ __forceinline__ u32 at(u32 tile, i32 rows, i32 chunks) const {
     return tile + begin + (u32(chunks % 8 * 16) ^ chunk) + (rows * Tile::ROW_BYTES + chunks / 8 * 128);
   }
