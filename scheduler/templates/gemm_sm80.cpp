@@ -122,8 +122,6 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
            return sm80::registers(s.kernel) <=
                   std::min<int64_t>(255, registers / (s.resident * s.threads()));
          }},
-        {"what passes through registers needs three stages",
-         [](const Shape& s) { return sm80::legal_stages(s.kernel); }},
     };
   }
 

@@ -106,9 +106,6 @@ constexpr bool legal_warps(const GemmSm80& g) {
          (warp_m(g) <= 64 || legal_wide_warps(g)) &&
          (!by_threads(g) || warp_m(g) * warp_n(g) <= 64 * 32);
 }
-// A tile that comes through registers is stored after the barrier that ends its k steps, so that
-// one more must come before its use.
-constexpr bool legal_stages(const GemmSm80& g) { return g.stages >= (by_threads(g) ? 3 : 2); }
 // The matrix unit transposes 16-bit elements. tf32 is read word by word, and bytes are turned by
 // the threads that load them.
 constexpr bool legal_operand(const Operand& x) { return x.major_k || bytes_of(x.element) > 1; }

@@ -82,7 +82,7 @@ template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
     const i32 vectors = columns / VECTOR;
     return hooks.vector(0, P::MAJOR_K ? rows : vectors, P::MAJOR_K ? vectors : rows) - hooks.vector(0, 0, 0);
   }
-  // Of the vector so far from the thread's first one.
+  // How many elements of the vector so far from the thread's first one are inside the matrix.
   __device__ __forceinline__ i32 elements_inside(i32 tile, i32 down, i32 across) const {
     constexpr bool fills = Side::Free::fills(Side::block), fills_k = Side::K::fills(Side::block_k);
     const i32 left_k = this->size_k - P::k(tile, row, column);
