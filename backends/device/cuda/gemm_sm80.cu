@@ -65,7 +65,6 @@ static_assert(GRID == sm80::tiles(params), "the launch is that of the params");
 #endif
 static_assert(WORKGROUP == sm80::threads(params), "the launch is that of the params");
 static_assert(sm80::legal_warps(params), "warp tiles are multiples of 16 x 16");
-static_assert(sm80::legal_stages(params), "tiles that come through registers need three slots");
 static_assert(sm80::legal_operand(product.a) && sm80::legal_operand(product.b), "bytes are K-major");
 static_assert(K_STEPS == 2 || K_STEPS == 4, "a tile has 64 or 128 bytes of k");
 
