@@ -211,12 +211,14 @@ bool all_finite(std::span<const Sample> samples) {
 
 }  // namespace
 
-ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& job) {
+ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& job,
+                                   std::span<const size_t> places) {
   ReferenceSamples result;
   result.rounded.resize(job.outputs.size());
   result.noise.resize(job.outputs.size());
   std::vector<ExprBuffer> buffers;
-  for (size_t i = 0; i < job.inputs.size(); ++i) buffers.push_back(input_pattern(job, i));
+  for (size_t i = 0; i < region.inputs.size(); ++i)
+    buffers.push_back(input_pattern(job, places.empty() ? i : places[i]));
   std::optional<WholeOpSamples> whole;
   if (has_whole_op(region)) whole.emplace(region, buffers);
   for (size_t k = 0; k < region.outputs.size(); ++k) {

@@ -2,6 +2,7 @@
 // seeded samples.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "autotune/bench.h"
@@ -21,10 +22,12 @@ struct ReferenceSamples {
 
 // Up to 512 elements of each output, else about 200: the first, the last, some on every border and
 // some anywhere; fewer where each costs much (an element of a long reduction), but at least one.
-// Computed from the region's loop expressions in f64, with the inputs of `job`. Where rounding
-// decides (the index of a maximum among nearly equal ones, the floor of a number just below the
-// next) a sample says nothing and is left out; where sums cancel, noise says how far results may
-// differ.
-ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& job);
+// Computed from the region's loop expressions in f64, with the inputs of `job`; places[i] is the
+// place among them of the region's input i, and without places the order is the same. Where
+// rounding decides (the index of a maximum among nearly equal ones, the floor of a number just
+// below the next) a sample says nothing and is left out; where sums cancel, noise says how far
+// results may differ.
+ReferenceSamples reference_samples(const sched::Region& region, const BenchJob& job,
+                                   std::span<const size_t> places = {});
 
 }  // namespace tcc::autotune

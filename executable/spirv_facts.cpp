@@ -35,6 +35,8 @@ constexpr Feature kFeatures[] = {
     {5118, "cooperative matrices of bf16"},
     {5345, "Vulkan's memory model"},
     {5431, "sums of cooperative matrices as operands"},
+    {5433, "loads of cooperative matrices from tensors"},
+    {5439, "tensors"},
     {6022, "cooperative matrices"},
 };
 

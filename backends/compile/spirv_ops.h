@@ -63,6 +63,8 @@ enum Op : uint32_t {
   kExecutionModeId = 331,
   kMatrixLoad = 4457,
   kMatrixStore = 4458,
+  kMatrixLoadTensor = 5367,
+  kMatrixStoreTensor = 5368,
 };
 
 }  // namespace tcc::backends::spirv

@@ -269,6 +269,8 @@ class Binder {
       case kStore: return aligned(op, words, 1, 3);
       case kMatrixLoad: return aligned(op, words, 3, 6);
       case kMatrixStore: return aligned(op, words, 1, 5);
+      case kMatrixLoadTensor: return aligned(op, words, 3, 6);
+      case kMatrixStoreTensor: return aligned(op, words, 1, 4);
       default: break;
     }
     copy(words);

@@ -12,6 +12,7 @@ constexpr uint32_t kDenormPreserve = 4464, kSignedZeroInfNanPreserve = 4466,
 constexpr uint32_t kBFloat16Type = 5116, kBFloat16CooperativeMatrix = 5118;
 constexpr uint32_t kVulkanMemoryModel = 5345, kVulkanMemoryModelDeviceScope = 5346,
                    kPhysicalStorageBufferAddresses = 5347, kCooperativeMatrixConversions = 5431,
+                   kCooperativeMatrixTensorAddressing = 5433, kTensorAddressing = 5439,
                    kCooperativeMatrix = 6022;
 
 struct SubgroupCapability {
@@ -140,8 +141,15 @@ Features enabled_features(const Features& have, VkShaderStageFlags matrix_stages
   if (have.cooperative_matrix.cooperativeMatrix && have.v12.vulkanMemoryModel &&
       (matrix_stages & VK_SHADER_STAGE_COMPUTE_BIT)) {
     use.cooperative_matrix.cooperativeMatrix = VK_TRUE;
-    use.cooperative_matrix2.cooperativeMatrixConversions =
-        have.cooperative_matrix2.cooperativeMatrixConversions;
+    const CooperativeMatrix2Features& more = have.cooperative_matrix2;
+    use.cooperative_matrix2.cooperativeMatrixConversions = more.cooperativeMatrixConversions;
+    // Users' kernels load matrices of a workgroup from tensors. SPIR-V has a capability for the
+    // loads alone, so that all of this is there or nothing.
+    if (more.cooperativeMatrixConversions && more.cooperativeMatrixWorkgroupScope &&
+        more.cooperativeMatrixFlexibleDimensions && more.cooperativeMatrixTensorAddressing)
+      use.cooperative_matrix2.cooperativeMatrixWorkgroupScope =
+          use.cooperative_matrix2.cooperativeMatrixFlexibleDimensions =
+              use.cooperative_matrix2.cooperativeMatrixTensorAddressing = VK_TRUE;
     if (have.bfloat16.shaderBFloat16Type && have.bfloat16.shaderBFloat16CooperativeMatrix)
       use.bfloat16.shaderBFloat16Type = use.bfloat16.shaderBFloat16CooperativeMatrix = VK_TRUE;
   }
@@ -168,6 +176,9 @@ std::set<uint32_t> capabilities_of(const Features& enabled,
   add(enabled.v12.bufferDeviceAddress, kPhysicalStorageBufferAddresses);
   add(enabled.cooperative_matrix.cooperativeMatrix, kCooperativeMatrix);
   add(enabled.cooperative_matrix2.cooperativeMatrixConversions, kCooperativeMatrixConversions);
+  add(enabled.cooperative_matrix2.cooperativeMatrixTensorAddressing,
+      kCooperativeMatrixTensorAddressing);
+  add(enabled.cooperative_matrix2.cooperativeMatrixTensorAddressing, kTensorAddressing);
   add(enabled.bfloat16.shaderBFloat16Type, kBFloat16Type);
   add(enabled.bfloat16.shaderBFloat16CooperativeMatrix, kBFloat16CooperativeMatrix);
   for (const SubgroupCapability& one : kSubgroupCapabilities)

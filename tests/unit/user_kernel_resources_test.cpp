@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "autotune/user_kernel/user_tunable.h"
+#include "backends/compile/glsl.h"
 #include "backends/compile/spirv.h"
 #include "backends/vulkan/resources.h"
 #include "support/file.h"
@@ -161,6 +162,39 @@ TEST_F(UserKernelResources, TheCodeIsValidAndOfOthersKind) {
   EXPECT_NE(text.find("#line 1 2\n#line 1 3\n#ifndef TYPES"), std::string::npos);
   EXPECT_NE(text.find("#endif\n#line 2 2\nfloat value"), std::string::npos);
   EXPECT_NE(text.find("p.first); }\n#line 16 0\nvoid main"), std::string::npos);
+}
+
+// Matrices of a workgroup, loaded and stored from tensors (GL_NV_cooperative_matrix2).
+TEST_F(UserKernelResources, MayBeTensors) {
+  constexpr const char* kTensors = "GL_NV_cooperative_matrix2";
+  if (const std::string lacking = backends::glsl_lacking(kTensors); !lacking.empty())
+    GTEST_SKIP() << lacking;
+  write("other.comp", R"(#version 450
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_NV_cooperative_matrix2 : require
+layout(local_size_x_id = 0, local_size_y = 1, local_size_z = 1) in;
+layout(constant_id = 3) const uint SIZE = 8;
+layout(binding = 1) readonly buffer X { float16_t x[]; };
+layout(binding = 0) writeonly buffer Y { float16_t y[]; };
+layout(push_constant) uniform Parameters { uint size; int first; } p;
+void main() {
+  tensorLayoutNV<2> tensor = setTensorLayoutDimensionNV(createTensorLayoutNV(2), p.size, p.size);
+  tensorViewNV<2, false, 1, 0> transposed = createTensorViewNV(2, false, 1, 0);
+  coopmat<float16_t, gl_ScopeWorkgroup, SIZE, SIZE, gl_MatrixUseAccumulator> matrix;
+  coopMatLoadTensorNV(matrix, x, 0, sliceTensorLayoutNV(tensor, 0, SIZE, 0, SIZE), transposed);
+  coopMatLoadTensorNV(matrix, x, 0, sliceTensorLayoutNV(tensor, 0, SIZE, 0, SIZE));
+  coopMatStoreTensorNV(matrix, y, 0, sliceTensorLayoutNV(tensor, 0, SIZE, 0, SIZE), transposed);
+}
+)");
+  std::string text = kFile;
+  for (size_t at = 0; (at = text.find("f32", at)) != std::string::npos;) text.replace(at, 3, "f16");
+  text.replace(text.find("3: VECTORS"), 10, "3: 16 + VECTORS * 0");
+  const UserKernel other = parse_user_kernel(text, "other.yaml", folder_);
+  const BoundKernel bound(other, {}, sched::target_by_name("vulkan"));
+  EXPECT_EQ(backends::validate_spirv(bound.compile(other.default_config, {}).code), "");
 }
 
 TEST_F(UserKernelResources, KeysSayThem) {

@@ -143,6 +143,27 @@ TEST(UserKernelTest, WhatChecksAKernel) {
   EXPECT_TRUE(tunable(kernel, cuda()).expected);
 }
 
+// A product of any size is sampled, whatever the order of the kernel's arguments.
+TEST(UserKernelTest, AGraphOfOneKernelMayReadInputsInAnotherOrder) {
+  UserKernel kernel = example("matmul");
+  std::swap(kernel.inputs[0], kernel.inputs[1]);
+  const int64_t n = 1024, k = 16384;
+  const BenchJob job = tunable(kernel, cuda(), {{"M", 1024}, {"N", n}, {"K", k}}).job(1);
+  const std::vector<std::byte> b = input_data(job, 0), a = input_data(job, 1);
+  const auto at = [](const std::vector<std::byte>& data, int64_t element) {
+    float value;
+    std::memcpy(&value, data.data() + element * static_cast<int64_t>(sizeof value), sizeof value);
+    return static_cast<double>(value);
+  };
+  ASSERT_FALSE(job.reference.empty());
+  for (const ReferenceSample& sample : job.reference) {
+    double sum = 0;
+    for (int64_t i = 0; i < k; ++i)
+      sum += at(a, sample.element / n * k + i) * at(b, i * n + sample.element % n);
+    EXPECT_NEAR(sample.value, sum, 1e-9 * k);
+  }
+}
+
 TEST(UserKernelTest, AGraphThatDoesNotFitIsRefused) {
   UserKernel kernel = example("matmul");
   kernel.inputs[0].name = "x";

@@ -47,6 +47,22 @@ TEST(VulkanFeatures, MatricesNeedTheirStageAndTheMemoryModel) {
       capabilities(enabled_features(have, VK_SHADER_STAGE_COMPUTE_BIT)).contains(kMatrices));
 }
 
+TEST(VulkanFeatures, MatricesOfWorkgroupsAreThereAsAWholeOrNotAtAll) {
+  constexpr uint32_t kTensorLoads = 5433, kTensors = 5439;
+  Features have = multiplying();
+  have.cooperative_matrix2.cooperativeMatrixWorkgroupScope = VK_TRUE;
+  have.cooperative_matrix2.cooperativeMatrixTensorAddressing = VK_TRUE;
+  Features enabled = enabled_features(have, VK_SHADER_STAGE_COMPUTE_BIT);
+  EXPECT_FALSE(enabled.cooperative_matrix2.cooperativeMatrixWorkgroupScope);
+  EXPECT_FALSE(capabilities(enabled).contains(kTensorLoads));
+  have.cooperative_matrix2.cooperativeMatrixFlexibleDimensions = VK_TRUE;
+  enabled = enabled_features(have, VK_SHADER_STAGE_COMPUTE_BIT);
+  EXPECT_TRUE(enabled.cooperative_matrix2.cooperativeMatrixWorkgroupScope);
+  EXPECT_TRUE(enabled.cooperative_matrix2.cooperativeMatrixFlexibleDimensions);
+  EXPECT_TRUE(capabilities(enabled).contains(kTensorLoads));
+  EXPECT_TRUE(capabilities(enabled).contains(kTensors));
+}
+
 TEST(VulkanFeatures, MatricesHaveEnabledTypes) {
   Features have = multiplying();
   EXPECT_EQ(matrix_types(enabled_features(have, VK_SHADER_STAGE_COMPUTE_BIT)),
