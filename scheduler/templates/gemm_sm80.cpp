@@ -2,6 +2,7 @@
 // backends/device/cuda/gemm_sm80.cu; regions add what contraction_hooks.h says.
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "backends/device/common/gemm_sm80_shape.h"
 #include "scheduler/templates/conv_gemm.h"
@@ -155,7 +156,8 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     };
     std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
-      for (const int64_t parts : kParts)
+      // Of equals the most parts: where tiles are open, their number decides (sm80::parts).
+      for (const int64_t parts : std::views::reverse(kParts))
         candidates.push_back({{"block_m", c.block_m},
                               {"block_n", c.block_n},
                               {"line_bytes", c.line_bytes},
@@ -201,13 +203,14 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     const double issue =
         product * 97 / 64 * (64.0 * 64) / static_cast<double>(s.warp_m() * s.warp_n());
     const double k_tile = std::max({product, shared, cached, issue / 2}) + loading;
-    const auto k_tiles = static_cast<double>(ceil_div(ceil_div(s.k, s.block_k), s.split_k));
-    const double part = m * n / static_cast<double>(s.split_k);  // that a workgroup stores
-    const double exchange = s.split_k > 1 ? kExchange + 2 * m * n * sizeof(float) / kExchanged : 0;
+    const int64_t parts = sm80::parts(s.on(target), s.tiles);
+    const auto k_tiles = static_cast<double>(ceil_div(ceil_div(s.k, s.block_k), parts));
+    const double part = m * n / static_cast<double>(parts);  // that a workgroup stores
+    const double exchange = parts > 1 ? kExchange + 2 * m * n * sizeof(float) / kExchanged : 0;
     const double epilogue =
         500 + m * n * 8 / kSharedBytes + exchange + part * stored.slots / (32 * 4);
     const auto resident = static_cast<double>(s.resident);
-    const auto workgroups = static_cast<double>(s.tiles * s.split_k);
+    const auto workgroups = static_cast<double>(s.tiles * parts);
     const double rounds = std::ceil(workgroups / (units * resident));
     const double busy = std::min(resident, std::ceil(workgroups / units));
     GemmCycles cycles;

@@ -116,7 +116,8 @@ constexpr bool legal_stages(const GemmSm80& g) { return g.stages >= (by_threads(
 // Every part has tiles of k. All workgroups of a launch find a place at once, since those that add
 // up a tile wait for each other.
 constexpr bool legal_split(const GemmSm80& g) {
-  return g.split_k == 1 || (g.split_k <= k_tiles(g) && g.split_k * tiles(g) <= g.at_once);
+  const Int least_tiles = has_open_tiles(g.product) ? 1 : tiles(g);
+  return g.split_k == 1 || (g.split_k <= k_tiles(g) && g.split_k * least_tiles <= g.at_once);
 }
 // The matrix unit transposes 16-bit elements. tf32 is read word by word, and bytes are turned by
 // the threads that load them.
