@@ -204,6 +204,28 @@ TEST(MatrixTemplates, ProductsOfFewTilesSplitKOnMma) {
   EXPECT_TRUE(std::holds_alternative<exec::Fill>(executable.steps.front()));
 }
 
+// Kernels for different sizes do not run in one run: their scratch memory is in one place.
+TEST(MatrixTemplates, ChoicesBySizesShareTheirWorkspaces) {
+  backends::CompileOptions options;
+  options.binaries = false;
+  options.open_dims["M"] = {.least = 1, .most = 4096, .multiple = 1};
+  const exec::Executable executable = backends::compile(
+      parse_yaml_graph("tcc: 1\nname: linear\ndims: {M: 40}\ninputs:\n"
+                       "  x: {dtype: bf16, shape: [M, 3000]}\n"
+                       "  w: {dtype: bf16, shape: [72, 3000]}\n"
+                       "nodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n",
+                       "linear.yaml", "."),
+      sched::target_by_name("cuda:sm_80"), options);
+  int64_t workspaces = 0, largest = 0;
+  for (const exec::BufferInfo& buffer : executable.buffers)
+    if (buffer.name == "sums") {
+      ++workspaces;
+      largest = std::max(largest, buffer.bytes.value());
+    }
+  EXPECT_GE(workspaces, 2);
+  EXPECT_LE(executable.arena_bytes.value(), largest + 4096);
+}
+
 // Memory hides work, but not all of it.
 TEST(MatrixTemplates, LessWorkIsFasterUnderMemory) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
