@@ -60,6 +60,13 @@ void check_sizes(const Executable& executable, const Target& device) {
   check_loops(executable, none, device);
 }
 
+bool uses_matrix_units(const Executable& executable) {
+  return std::ranges::any_of(executable.kernels,
+                             [](const KernelBinary& k) { return !k.matrix_units.empty(); }) ||
+         std::ranges::any_of(executable.variants,
+                             [](const Variant& v) { return uses_matrix_units(v.executable); });
+}
+
 }  // namespace
 
 void check_fit(const Executable& executable, const Target& device) {
@@ -94,13 +101,15 @@ RegisterArchitectures::RegisterArchitectures(const Architectures& architectures)
   architecture_rules().push_back(architectures);
 }
 
-Nearness nearness(const Target& executable, const Target& device) {
+Nearness nearness(const Executable& executable, const Target& device) {
+  const Target& target = executable.target;
   Nearness near;
-  const ArchitectureRule rule = rule_of(executable.api);
-  near.architecture = rule ? rule(executable.arch, device.arch) : executable.arch == device.arch;
-  near.vendor = !executable.vendor.empty() && executable.vendor == device.vendor;
-  near.kind = executable.is_cpu == device.is_cpu;
-  near.subgroup_size = executable.subgroup_size == device.subgroup_size;
+  const ArchitectureRule rule = rule_of(target.api);
+  near.architecture = rule ? rule(target.arch, device.arch) : target.arch == device.arch;
+  near.vendor = !target.vendor.empty() && target.vendor == device.vendor;
+  near.kind = target.is_cpu == device.is_cpu;
+  near.matrix_units = uses_matrix_units(executable);
+  near.subgroup_size = target.subgroup_size == device.subgroup_size;
   return near;
 }
 

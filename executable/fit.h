@@ -34,9 +34,10 @@ struct Nearness {
   int architecture = 0;        // by the API's rule, or whether it is the same one
   bool vendor = false;         // the same one
   bool kind = false;           // both are software, or none is
+  bool matrix_units = false;   // its kernels use some, which the device then has
   bool subgroup_size = false;  // that the device compiles for
   auto operator<=>(const Nearness&) const = default;
 };
-Nearness nearness(const Target& executable, const Target& device);
+Nearness nearness(const Executable& executable, const Target& device);
 
 }  // namespace tcc::exec

@@ -45,7 +45,7 @@ ChosenPart choose_part(const exec::Package& package, const Device& device) {
     } else {
       exec::Executable part = package.executable(i);
       reason = reason_against(part, device);
-      const exec::Nearness nearness = exec::nearness(part.target, device.target());
+      const exec::Nearness nearness = exec::nearness(part, device.target());
       if (reason.empty() && (!best || nearness > best_nearness)) {
         best = ChosenPart{i, std::move(part)};
         best_nearness = nearness;

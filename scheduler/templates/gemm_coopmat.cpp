@@ -33,6 +33,7 @@ GemmCoopmat parameters_of_config(const CoopmatGemm& gemm, const kernels::Product
   g.unit_n = c["unit_n"];
   g.unit_k = c["unit_k"];
   g.stages = c["stages"];
+  g.ahead = c["ahead"];
   g.paired = c["paired"];
   g.slices = c["slices"];
   g.band = c["band"];
@@ -77,7 +78,7 @@ int64_t registers_of(const GemmCoopmat& g, bool turns) {
 class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
  public:
   std::string_view name() const override { return "gemm_coopmat"; }
-  int version() const override { return 3; }
+  int version() const override { return 4; }
   int specificity() const override { return 1; }
 
  protected:
@@ -123,6 +124,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {"paired",
          {0, 1},
          "whether two tiles of an operand come at once, in whole lines of memory"},
+        {"ahead", {1, 2, 4}, "tiles of k on their way in registers"},
         {"slices", {1, 2, 4}, "groups of subgroups that share the k of a tile"},
         {"band", {1, 4, 8}, "rows of tiles that are walked together"},
     };
@@ -141,6 +143,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
          [](const Shape& s) { return coopmat::legal_tiles(s.kernel); }},
         {"paired tiles are lines of 64 bytes along k, which threads load in equal parts",
          [](const Shape& s) { return coopmat::legal_pair(s.kernel); }},
+        {"no more tiles on their way than a slice has",
+         [](const Shape& s) { return coopmat::legal_ahead(s.kernel); }},
         {"no more slices than tiles of k",
          [](const Shape& s) { return coopmat::legal_slices(s.kernel); }},
         {"a subgroup multiplies at most 128 matrices in a turn of the main loop",
@@ -182,11 +186,16 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {64, 32, 128, 2, 1},  {32, 32, 128, 2, 1},  {32, 16, 128, 2, 1},  {32, 32, 64, 1, 1},
         {16, 16, 64, 1, 1},   {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},   {32, 32, 32, 2, 2},
     };
+    struct Turns {
+      int64_t paired, ahead, slices;
+    };
+    static constexpr Turns kTurns[] = {{0, 1, 1}, {1, 1, 1}, {0, 1, 2}, {0, 1, 4}, {0, 2, 1},
+                                       {0, 2, 2}, {0, 2, 4}, {0, 4, 1}, {0, 4, 2}, {0, 4, 4}};
     const int64_t element = size_bytes(gemm.dtype);
     std::vector<Config> candidates;
     for (const exec::MatrixUnit& unit : gemm.units)
       for (const Candidate& c : kCandidates)
-        for (const auto& [paired, slices] : {std::pair{0, 1}, {1, 1}, {0, 2}, {0, 4}})
+        for (const auto& [paired, ahead, slices] : kTurns)
           candidates.push_back({{"block_m", c.block_m},
                                 {"block_n", c.block_n},
                                 {"block_k", c.bytes_k / element},
@@ -197,6 +206,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
                                 {"unit_k", unit.k},
                                 {"stages", 1},
                                 {"paired", paired},
+                                {"ahead", ahead},
                                 {"slices", slices}});
     return candidates;
   }
@@ -215,8 +225,9 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kFill = 1500;        // cycles until the first tile is there
     constexpr double kMultiplied = 1.5;   // cycles of products with barriers over those alone
-    // Cycles between two tiles of k that nothing hides, and where loads are of whole lines.
-    constexpr double kLatency = 1000, kLineLatency = 680;
+    // Cycles between two tiles of k that nothing hides, of which loads take so many, and where
+    // loads are of whole lines.
+    constexpr double kLatency = 1000, kLoads = 650, kLineLatency = 680;
     constexpr double kThreads = 128;  // that keep all matrix units of a compute unit busy
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     const auto line = static_cast<double>(g.block_k * s.element);
@@ -262,7 +273,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         std::max(multiplied, shared) + loading + exposed * slices * (m + n) * line / kCacheBytes;
     // The cores of a CPU have no units that more threads would keep busy: slices work in turn.
     const double in_turn = target.is_cpu ? slices : 1;
-    const double alone = in_turn * (lines ? kLineLatency : kLatency) + loading +
+    const double latency = kLatency - kLoads * (1 - 1 / static_cast<double>(g.ahead));
+    const double alone = in_turn * (lines ? kLineLatency : latency) + loading +
                          multiplied * std::max(1.0, in_turn * kThreads / threads);
     GemmCycles cycles;
     cycles.working =

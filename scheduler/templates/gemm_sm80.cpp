@@ -109,7 +109,7 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
 
   std::vector<Parameter> parameters(const ConvGemm&) const override {
     return {
-        {"block_m", {16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
+        {"block_m", {16, 32, 64, 128, 192, 256}, "rows of a workgroup's tile"},
         {"block_n", {16, 32, 64, 128, 256}, "columns of a workgroup's tile"},
         {"line_bytes", {64, 128}, "bytes of k in a tile"},
         {"warps_m", {1, 2, 4}, "warps along the tile's rows"},
@@ -125,7 +125,8 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
 
   std::vector<Constraint> constraints(const Target& target) const override {
     return {
-        {"warps have 16 x 16 to 64 x 64 elements, workgroups 64 to 256 threads",
+        {"warps have 16 x 16 to 64 x 64 elements, or to 96 x 64 of operands with few addresses; "
+         "workgroups have 64 to 256 threads",
          [](const Shape& s) { return sm80::legal_warps(s.kernel); }},
         {"tiles fit into shared memory of all workgroups that share a unit",
          [bytes = target.shared_bytes](const Shape& s) {
@@ -136,8 +137,6 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
            return sm80::registers(s.kernel) <=
                   std::min<int64_t>(255, registers / (s.resident * s.threads()));
          }},
-        {"what passes through registers needs three stages",
-         [](const Shape& s) { return sm80::legal_stages(s.kernel); }},
         {"workgroups that share k have tiles of it, and run at once",
          [target](const Shape& s) { return sm80::legal_split(s.on(target)); }},
     };
@@ -148,11 +147,12 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
       int64_t block_m, block_n, line_bytes, warps_m, warps_n, stages, resident;
     };
     static constexpr Candidate kCandidates[] = {
-        {128, 256, 64, 2, 4, 4, 1}, {256, 128, 64, 4, 2, 4, 1}, {128, 128, 64, 2, 2, 4, 2},
-        {128, 128, 64, 2, 4, 4, 2}, {128, 64, 64, 2, 2, 4, 2},  {64, 128, 64, 2, 2, 4, 2},
-        {64, 64, 64, 2, 2, 4, 3},   {64, 64, 128, 2, 2, 4, 2},  {128, 32, 128, 4, 1, 4, 2},
-        {64, 32, 128, 2, 2, 4, 2},  {64, 32, 128, 2, 1, 5, 3},  {32, 32, 128, 2, 1, 5, 3},
-        {64, 16, 128, 4, 1, 5, 3},  {32, 16, 128, 2, 1, 5, 3},  {128, 16, 128, 4, 1, 5, 2},
+        {192, 256, 64, 2, 4, 4, 1}, {128, 256, 128, 2, 4, 4, 1}, {192, 128, 64, 2, 2, 4, 2},
+        {128, 256, 64, 2, 4, 4, 1}, {256, 128, 64, 4, 2, 4, 1},  {128, 128, 64, 2, 2, 4, 2},
+        {128, 128, 64, 2, 4, 4, 2}, {128, 64, 64, 2, 2, 4, 2},   {64, 128, 64, 2, 2, 4, 2},
+        {64, 64, 64, 2, 2, 4, 3},   {64, 64, 128, 2, 2, 4, 2},   {128, 32, 128, 4, 1, 4, 2},
+        {64, 32, 128, 2, 2, 4, 2},  {64, 32, 128, 2, 1, 5, 3},   {32, 32, 128, 2, 1, 5, 3},
+        {64, 16, 128, 4, 1, 5, 3},  {32, 16, 128, 2, 1, 5, 3},   {128, 16, 128, 4, 1, 5, 2},
     };
     std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
@@ -188,9 +188,9 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     const auto line = static_cast<double>(s.line_bytes);
     const double product = m * n * line / 2 / kProducts;
-    // Fragments are read once by each warp that shares a row or a column of warps.
+    // Copies write a tile once. Each warp that shares a row or a column of warps reads it.
     const double shared =
-        (m * static_cast<double>(s.warps_n) + n * static_cast<double>(s.warps_m)) * line /
+        (m * static_cast<double>(s.warps_n + 1) + n * static_cast<double>(s.warps_m + 1)) * line /
         kSharedBytes;
     const double cached = (m + n) * line / kCacheBytes;
     const double image_rows = (s.gemm.plan.a.input == 0) != s.swapped ? m : n;

@@ -166,15 +166,19 @@ TEST(CooperativeProducts, PairedTilesAgreeWithTheReference) {
   EXPECT_TRUE(has_paired());
 }
 
-TEST(CooperativeProducts, SlicesShareSums) {
-  int64_t shared = 0;
+TEST(CooperativeProducts, SlicesShareSumsAndTilesComeInTurn) {
+  int64_t shared = 0, in_turn = 0;
+  const auto is_more = [](const exec::KernelBinary& kernel, const std::string& name) {
+    return kernel.config.find(name + "=") != std::string::npos &&
+           kernel.config.find(name + "=1") == std::string::npos;
+  };
   check(DType::f16, DType::f16, DType::f32, kMatrices, of_type("f16", draw_shared_sums), 8,
         [&](const exec::KernelBinary& kernel) {
-          shared += kernel.config.find("slices=") != std::string::npos &&
-                    kernel.config.find("slices=1") == std::string::npos;
+          shared += is_more(kernel, "slices");
+          in_turn += is_more(kernel, "ahead");
         });
   if (IsSkipped()) return;
-  EXPECT_TRUE(shared > 0 || !of_first_seeds());
+  EXPECT_TRUE((shared > 0 && in_turn > 0) || !of_first_seeds());
 }
 
 // Sizes of rows and batches come at run time.

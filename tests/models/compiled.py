@@ -1,6 +1,6 @@
 """The best time of torch.compile for a model: weights as constants, each layout of images, replayed as a CUDA graph.
 
-A process compiles all cells of one model in one type; many compile side by side. Timing starts when all have compiled, and
+A process compiles and records all cells of one model in one type; many do so side by side. Timing starts when all have, and
 one process at a time has the GPU.
 """
 
@@ -40,14 +40,17 @@ def in_layout(module, arguments, layout):
 
 
 def prepared(peer, inputs, dtype, layout, mode):
-    """A call of the compiled module, which has run once. Inductor takes the weights as constants ("freezing")."""
+    """A CUDA graph of the compiled module, with what it reads. Inductor takes the weights as constants ("freezing").
+
+    It is recorded at once: Dynamo forgets compiled code when it is reset before the next cell.
+    """
     import torch._inductor.config as inductor
 
     module, arguments = in_layout(peer.module(dtype), peer.arguments(inputs, dtype), layout)
     with inductor.patch(freezing=True, max_autotune=mode == "max-autotune"):
         compiled = torch.compile(module, dynamic=False)
-        compiled(*arguments)
-    return lambda: compiled(*arguments)
+        graph = fusing.recorded(lambda: compiled(*arguments))
+    return graph, (module, arguments, compiled)
 
 
 def process(load, model, dtype, batches, mode, compiled, everyone, turn, results):
@@ -75,10 +78,10 @@ def process(load, model, dtype, batches, mode, compiled, everyone, turn, results
     with compiled.get_lock():
         compiled.value += 1
     everyone.wait()
-    for cell, call in cells:
-        with turn, torch.no_grad():
+    for cell, (graph, _) in cells:
+        with turn:
             try:
-                results.put({**cell, "milliseconds": fusing.milliseconds(call, 40)})
+                results.put({**cell, "milliseconds": fusing.milliseconds(graph, 40)})
             except Exception as error:
                 results.put({**cell, "reason": f"{type(error).__name__}: {error}"})
     results.put(None)

@@ -16,13 +16,18 @@ def launched_kernels(call):
     return sum(event.device_type == torch.autograd.DeviceType.CUDA for event in profile.events())
 
 
-def milliseconds(call, repeat=20):
-    """The median of replays of a CUDA graph of the call."""
+def recorded(call):
+    """A CUDA graph of the call."""
     call()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         call()
+    return graph
+
+
+def milliseconds(graph, repeat=20):
+    """The median of replays."""
     times = []
     for _ in range(repeat + 3):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -54,7 +59,7 @@ def torch_compiled(case, peer, inputs, dtype):
             if metrics.num_bytes_accessed:
                 found["torch_megabytes"] = metrics.num_bytes_accessed / 1e6
             found["torch_launches"] = launched_kernels(lambda: compiled(*arguments))
-            found["torch_milliseconds"] = milliseconds(lambda: compiled(*arguments))
+            found["torch_milliseconds"] = milliseconds(recorded(lambda: compiled(*arguments)))
     except Exception as error:  # whatever the compiler throws is its answer
         found["reason"] = f"torch.compile: {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
     return found

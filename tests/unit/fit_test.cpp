@@ -151,20 +151,30 @@ TEST(Fit, TheNearestTargetIsTaken) {
   device.vendor = "mesa";
   device.is_cpu = true;
   device.subgroup_size = 8;
-  Target generic;
-  generic.api = Api::vulkan;
-  generic.arch = "generic";
-  Target same_size = generic, same_kind = generic, same_vendor = generic, same = generic;
-  same_size.subgroup_size = 8;
-  same_kind.is_cpu = true;
-  same_vendor.vendor = "mesa";
-  same.arch = "llvmpipe";
-  const Target ascending[] = {generic, same_size, same_kind, same_vendor, same};
+  Executable generic;
+  generic.target.api = Api::vulkan;
+  generic.target.arch = "generic";
+  Executable same_size = generic, with_units = generic, same_kind = generic, same_vendor = generic,
+             same = generic;
+  same_size.target.subgroup_size = 8;
+  with_units.kernels.emplace_back().matrix_units = {"coopmat 8x8x8 f16 f16 f32 f32"};
+  same_kind.target.is_cpu = true;
+  same_vendor.target.vendor = "mesa";
+  same.target.arch = "llvmpipe";
+  const Executable ascending[] = {generic, same_size, with_units, same_kind, same_vendor, same};
   for (size_t i = 1; i < std::size(ascending); ++i)
     EXPECT_LT(nearness(ascending[i - 1], device), nearness(ascending[i], device)) << i;
   EXPECT_EQ(nearness(generic, device), nearness(generic, device));
-  const auto of = [](const char* arch) { return *cuda_target(arch); };
-  EXPECT_LT(nearness(of("compute_80"), of("sm_90a")), nearness(of("sm_90a"), of("sm_90a")));
+  Executable in_variant = generic;
+  in_variant.variants.emplace_back().executable = with_units;
+  EXPECT_EQ(nearness(in_variant, device), nearness(with_units, device));
+  const auto of = [](const char* arch) {
+    Executable executable;
+    executable.target = *cuda_target(arch);
+    return executable;
+  };
+  const Target hopper = *cuda_target("sm_90a");
+  EXPECT_LT(nearness(of("compute_80"), hopper), nearness(of("sm_90a"), hopper));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct GemmCoopmat {
   Sum unit_sum = Sum::f32;
   Int stages = 2;  // tiles of k in shared memory
   Int paired = 0;  // 1: two tiles of k of one operand come in a turn of the main loop
+  Int ahead = 1;   // tiles of k on their way in registers
   Int slices = 1;  // groups of subgroups that share the k of a tile
   Int band = 1;    // rows of tiles that are walked together
 
@@ -35,6 +36,7 @@ struct GemmCoopmat {
     visit("unit_sum", unit_sum);
     visit("stages", stages);
     visit("paired", paired);
+    visit("ahead", ahead);
     visit("slices", slices);
     visit("band", band);
   }
@@ -59,6 +61,7 @@ struct GemmCoopmatSizes {
   Int subgroup_m = 0, subgroup_n = 0;  // a subgroup's part of the tile
   Int slice_threads = 0;
   Int turn_k = 0;                 // elements of k in a turn of the main loop
+  Int unrolled = 0;               // turns that are unrolled
   Int word_bytes = 0, words = 0;  // shared memory
   CoopmatTile a, b;
   // Sums on their way to the epilogue: lines of a subgroup that are there at once, their elements,
@@ -71,6 +74,7 @@ struct GemmCoopmatSizes {
     visit("subgroup_n", subgroup_n);
     visit("slice_threads", slice_threads);
     visit("turn_k", turn_k);
+    visit("unrolled", unrolled);
     visit("word_bytes", word_bytes);
     visit("words", words);
     visit("a", a);
@@ -94,6 +98,10 @@ constexpr Int element_bytes(const GemmCoopmat& g) { return bytes_of(g.product.a.
 constexpr Int k_tiles(const GemmCoopmat& g) { return ceil_div(g.product.k, g.block_k); }
 // Elements of k in a turn of the main loop.
 constexpr Int turn_k(const GemmCoopmat& g) { return (g.block_k << g.paired) * g.slices; }
+// Turns after which tiles have the same places in shared memory and in registers again.
+constexpr Int unrolled(const GemmCoopmat& g) {
+  return g.ahead % g.stages == 0 ? g.ahead : g.ahead * g.stages;
+}
 constexpr Int tiles_m(const GemmCoopmat& g) { return ceil_div(g.product.m, g.block_m); }
 constexpr Int tiles_n(const GemmCoopmat& g) { return ceil_div(g.product.n, g.block_n); }
 constexpr Int tiles(const GemmCoopmat& g) { return g.product.batches * tiles_m(g) * tiles_n(g); }
@@ -125,6 +133,7 @@ constexpr GemmCoopmatSizes sizes(const GemmCoopmat& g) {
   s.subgroup_n = subgroup_n(g);
   s.slice_threads = slice_threads(g);
   s.turn_k = turn_k(g);
+  s.unrolled = unrolled(g);
   s.word_bytes = word_bytes(g);
   s.a = tile(g, g.product.a, g.block_m);
   s.b = tile(g, g.product.b, g.block_n);
@@ -147,7 +156,7 @@ constexpr Int shared_bytes(const GemmCoopmat& g) { return sizes(g).words * word_
 constexpr Int registers(const GemmCoopmat& g) {
   // Paired, of the operand that comes, and half of the other's, which is held.
   const Int coming = (g.paired ? 2 * most(g.block_m, g.block_n) + least(g.block_m, g.block_n)
-                               : g.block_m + g.block_n) *
+                               : g.ahead * (g.block_m + g.block_n)) *
                      g.block_k * element_bytes(g) / 4;
   return subgroup_m(g) * subgroup_n(g) / g.subgroup +
          (subgroup_m(g) + g.unit_n) * g.unit_k * element_bytes(g) / 4 / g.subgroup +
@@ -182,19 +191,23 @@ constexpr bool legal_pair(const GemmCoopmat& g) {
     return x.load != Load::computed && x.major_k && block % (threads(g) / 4) == 0;
   };
   return !g.paired ||
-         (g.stages == 1 && g.slices == 1 && g.block_k * element_bytes(g) == 64 &&
+         (g.stages == 1 && g.ahead == 1 && g.slices == 1 && g.block_k * element_bytes(g) == 64 &&
           threads(g) % 32 == 0 && legal(g.product.a, g.block_m) && legal(g.product.b, g.block_n));
 }
 // The products of a subgroup in a turn of the main loop, and the elements that a thread brings for
 // them: all of them are unrolled.
 constexpr Int turn_products(const GemmCoopmat& g) {
   return subgroup_m(g) / g.unit_m * (subgroup_n(g) / g.unit_n) * (g.block_k / g.unit_k) *
-         (g.stages + g.paired);
+         (unrolled(g) + g.paired);
 }
 constexpr Int turn_elements(const GemmCoopmat& g) {
-  return (g.block_m + g.block_n) * g.block_k * (g.stages + g.paired) / slice_threads(g);
+  return (g.block_m + g.block_n) * g.block_k * (unrolled(g) + g.paired) / slice_threads(g);
 }
 constexpr bool legal_length(const GemmCoopmat& g) { return turn_products(g) <= 128; }
+// Tiles that come in turn are there to be waited for.
+constexpr bool legal_ahead(const GemmCoopmat& g) {
+  return g.ahead == 1 || g.ahead * g.slices <= k_tiles(g);
+}
 constexpr bool legal_slices(const GemmCoopmat& g) { return g.slices <= k_tiles(g); }
 // The lines of results that a subgroup stages are whole segments of the epilogue.
 constexpr bool legal_lines(const GemmCoopmat& g) {

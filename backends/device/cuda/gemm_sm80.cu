@@ -68,7 +68,6 @@ static_assert(GRID == sm80::workgroups(params, sm80::tiles(params)), "the launch
 constexpr i32 SPLIT_K = params.split_k;
 static_assert(WORKGROUP == sm80::threads(params), "the launch is that of the params");
 static_assert(sm80::legal_warps(params), "warp tiles are multiples of 16 x 16");
-static_assert(sm80::legal_stages(params), "tiles that come through registers need three slots");
 static_assert(sm80::legal_operand(product.a) && sm80::legal_operand(product.b), "bytes are K-major");
 static_assert(K_STEPS == 2 || K_STEPS == 4, "a tile has 64 or 128 bytes of k");
 
@@ -109,8 +108,10 @@ TCC_ENTRY {
 
   const auto hooks_a = OPERAND_HOOKS(a, product.a.buffer);
   const auto hooks_b = OPERAND_HOOKS(b, product.b.buffer);
-  auto operand_a = operand_at<SideA>(hooks_a, thread, row0, tile.batch, SIZE_M, SIZE_K);
-  auto operand_b = operand_at<SideB>(hooks_b, thread, col0, tile.batch, SIZE_N, SIZE_K);
+  const Size<sm80::k_tiles(params)> k_tiles(tiles_along(SIZE_K, sm80::block_k(params)));
+  const i32 k_begin = k_tiles * part / parts, k_end = k_tiles * (part + 1) / parts;
+  auto operand_a = operand_at<SideA>(hooks_a, thread, row0, tile.batch, SIZE_M, SIZE_K, k_begin);
+  auto operand_b = operand_at<SideB>(hooks_b, thread, col0, tile.batch, SIZE_N, SIZE_K, k_begin);
   Acc acc[FRAGMENTS_M][FRAGMENTS_N][4];
 #pragma unroll
   for (i32 i = 0; i < FRAGMENTS_M; ++i)
@@ -118,13 +119,11 @@ TCC_ENTRY {
     for (i32 j = 0; j < FRAGMENTS_N; ++j)
 #pragma unroll
       for (i32 v = 0; v < 4; ++v) acc[i][j][v] = Acc(0);
-  const Size<sm80::k_tiles(params)> k_tiles(tiles_along(SIZE_K, sm80::block_k(params)));
   auto multiply_tiles = [&](auto& a, auto& b, auto tiles) {
     multiply<product.a.element, product.b.element, params.stages, K_STEPS>(acc, a, b, tiles, shared_bytes, warp_m, warp_n,
                                                                            lane);
   };
   if constexpr (SPLIT_K > 1) {
-    const i32 k_begin = k_tiles * part / parts, k_end = k_tiles * (part + 1) / parts;
     FromTile<decltype(operand_a)> part_a{operand_a, k_begin};
     FromTile<decltype(operand_b)> part_b{operand_b, k_begin};
     multiply_tiles(part_a, part_b, Size<0>(k_end - k_begin));

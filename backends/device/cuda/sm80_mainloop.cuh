@@ -1,5 +1,6 @@
 // The sums of a workgroup's tile over all tiles of k: each warp multiplies fragments from shared memory while the
 // operands' next tiles are on their way.
+#include "../common/gemm_sm80_shape.h"
 #include "sm80_operand.cuh"
 
 // acc += A B over k_tiles tiles (a Size), each of K_STEPS k steps. Operands are those of sm80_operand.cuh. Their tiles pass through
@@ -23,57 +24,81 @@ TCC_FN void multiply(Acc (&acc)[FRAGMENTS_M][FRAGMENTS_N][4], OperandA& operand_
     operand_a.store(tile, memory + slot, piece);
     operand_b.store(tile, memory + slot + TileA::BYTES, piece);
   };
-  auto read_a = [&](u32 slot, i32 step, u32(&a)[FRAGMENTS_M][4]) { fragments_a.read(shared + slot, step, a); };
+  auto read_a = [&](u32 slot, i32 step, i32 i, u32(&a)[4]) { fragments_a.read(shared + slot, step, i, a); };
   auto read_b = [&](u32 slot, i32 step, i32 j, u32(&b0)[2], u32(&b1)[2]) {
     fragments_b.read(shared + slot + TileA::BYTES, step, j, b0, b1);
   };
 
 #pragma unroll 1
   for (i32 tile = 0; tile < STAGES - 1; ++tile) {
-#pragma unroll 1
-    for (i32 piece = 0; piece < K_STEPS && tile < k_tiles; ++piece) {
-      fetch(tile, tile * STAGE_BYTES, piece);
-      store(tile, tile * STAGE_BYTES, piece);
+    if (tile < k_tiles) {
+#pragma unroll
+      for (i32 piece = 0; piece < K_STEPS; ++piece) {
+        fetch(tile, tile * STAGE_BYTES, piece);
+        store(tile, tile * STAGE_BYTES, piece);
+      }
     }
     commit_copies();
   }
   wait_for_copies<STAGES - 2>();
+  // A slot is free when the last fragments of its tile are read and the barrier after that is passed: in the last step of
+  // that tile. The slot gets a first piece there, the others during the next tile.
+  if (STAGES - 1 < k_tiles) {
+    fetch(STAGES - 1, (STAGES - 1) * STAGE_BYTES, 0);
+    store(STAGES - 1, (STAGES - 1) * STAGE_BYTES, 0);
+  }
   constexpr u32 LAST_SLOT = (STAGES - 1) * STAGE_BYTES;
   u32 slot = 0;
-  u32 a[2][FRAGMENTS_M][4];
+  // A step multiplies blocks of ROWS fragments of A with all of B, as many as registers have room for. Meanwhile the next
+  // block's are read into other registers, and, in the last block, B's of the next step in place of those that are done
+  // with.
+  constexpr i32 ROWS = sm80::fragment_rows(FRAGMENTS_M, FRAGMENTS_N), BLOCKS = FRAGMENTS_M / ROWS;
+  static_assert(BLOCKS * K_STEPS % 2 == 0, "a tile begins in the same registers as the one before it");
+  u32 a[2][ROWS][4];
   u32 b[FRAGMENTS_N][2];
-  read_a(slot, 0, a[0]);
+#pragma unroll
+  for (i32 i = 0; i < ROWS; ++i) read_a(slot, 0, i, a[0][i]);
 #pragma unroll
   for (i32 j = 0; j < FRAGMENTS_N; j += 2) read_b(slot, 0, j, b[j], b[j + 1]);
 
 #pragma unroll 1
   for (i32 tile = 0; tile < k_tiles; ++tile) {
-    const bool more = tile + STAGES - 1 < k_tiles;
     const u32 next_slot = slot == LAST_SLOT ? 0 : slot + STAGE_BYTES;
     const u32 free_slot = slot == 0 ? LAST_SLOT : slot - STAGE_BYTES;
 #pragma unroll
     for (i32 step = 0; step < K_STEPS; ++step) {
-      // The free slot held the tile before this one; its last fragments were read before the latest barrier.
-      if (more) fetch(tile + STAGES - 1, free_slot, step);
-      if (step == K_STEPS - 1) {
-        commit_copies();
-        wait_for_copies<STAGES - 2>();
-      }
-      // The next step's fragments: A's go to other registers, B's take the place of those that are done with. After the
-      // last tile this reads a slot of no meaning, and nobody uses it.
-      const u32 from = step == K_STEPS - 1 ? next_slot : slot;
+      const bool last_step = step == K_STEPS - 1;
       const i32 next_step = (step + 1) % K_STEPS;
-      read_a(from, next_step, a[(step + 1) % 2]);
+      const i32 fetched = last_step ? tile + STAGES : tile + STAGES - 1;
+      const u32 to = last_step ? slot : free_slot;
 #pragma unroll
-      for (i32 j = 0; j < FRAGMENTS_N; j += 2) {
+      for (i32 block = 0; block < BLOCKS; ++block) {
+        const bool last_block = block == BLOCKS - 1;
+        const i32 now = (step * BLOCKS + block) % 2;
+        // After the last tile fragments are those of a slot of no meaning, and nobody uses them.
+        const u32 from = last_step && last_block ? next_slot : slot;
+        const i32 from_step = last_block ? next_step : step, from_row = last_block ? 0 : (block + 1) * ROWS;
 #pragma unroll
-        for (i32 i = 0; i < FRAGMENTS_M; ++i) {
-          mma<A, B>(acc[i][j], a[step % 2][i], b[j]);
-          mma<A, B>(acc[i][j + 1], a[step % 2][i], b[j + 1]);
+        for (i32 j = 0; j < FRAGMENTS_N; j += 2) {
+#pragma unroll
+          for (i32 i = 0; i < ROWS; ++i) {
+            mma<A, B>(acc[block * ROWS + i][j], a[now][i], b[j]);
+            mma<A, B>(acc[block * ROWS + i][j + 1], a[now][i], b[j + 1]);
+          }
+          if (last_step && last_block && j == 0) {
+            commit_copies();
+            wait_for_copies<STAGES - 2>();
+          }
+          // Reads and copies are spread over the products.
+#pragma unroll
+          for (i32 i = 0; i < ROWS; ++i)
+            if (i * FRAGMENTS_N / ROWS / 2 * 2 == j) read_a(from, from_step, from_row + i, a[1 - now][i]);
+          if (last_block) read_b(from, from_step, j, b[j], b[j + 1]);
+          if (block == (last_step ? BLOCKS - 1 : 0) && j == FRAGMENTS_N / 4 * 2 && fetched < k_tiles)
+            fetch(fetched, to, next_step);
         }
-        read_b(from, next_step, j, b[j], b[j + 1]);
       }
-      if (more) store(tile + STAGES - 1, free_slot, step);
+      if (fetched < k_tiles) store(fetched, to, next_step);
     }
     slot = next_slot;
   }

@@ -1,6 +1,6 @@
 // How a workgroup brings the tiles of an operand to a slot of shared memory. A tile moves in PIECES, one during each k
 // step of the tile that is multiplied meanwhile: loads are spread over time, and those that pass through registers need
-// few of them. An operand is one of four classes; its kernel calls, for every piece of a tile of k,
+// few of them. An operand is one of five classes; its kernel calls, for every piece of a tile of k,
 //   fetch(tile, slot, piece)   at the start of a k step: asynchronous copies, or loads into registers
 //   store(tile, slot, piece)   at its end: from registers to shared memory
 #include "sm80_tile.cuh"
@@ -50,8 +50,64 @@ template <class Side> struct Place {
   }
 };
 
-// cp.async of vectors; what lies beyond the matrix, or the image of a convolution, is never read and counts as zeros.
+// cp.async of vectors of a matrix; what lies beyond it is never read and counts as zeros. The hook's offset is a sum of multiples of its coordinates, so that a thread computes one address,
+// and the others lie a constant from it. Neighbouring lanes have WIDTH neighbours of a row, further ones other rows.
 template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
+  using P = Place<Side>;
+  using typename P::Tile;
+  using typename P::Value;
+  static constexpr i32 VECTOR = Side::operand.vector;
+  static constexpr i32 THREADS = Side::threads, PER_ROW = Tile::COLUMNS / VECTOR, PIECES = Side::pieces;
+  static constexpr i32 WIDTH = least(PER_ROW & -PER_ROW, THREADS), ACROSS = PER_ROW / WIDTH, DOWN = THREADS / WIDTH;
+  static constexpr i32 COUNT = ceil_div(Tile::ROWS, DOWN) * ACROSS, OF_PIECE = ceil_div(COUNT, PIECES);
+  static_assert((THREADS & (THREADS - 1)) == 0, "rows of a thread differ in bits that its first row has not");
+  static_assert(WIDTH * VECTOR / Tile::CHUNK % Tile::PERMUTED == 0, "columns of a thread are swizzled alike");
+  const Hooks& hooks;
+  i32 row, column;    // of the thread's first vector
+  i32 left;           // rows of the operand from there on, or columns
+  u32 shared;         // its place in a slot
+  const Value* from;  // and in the tile that is fetched next
+
+  __device__ __forceinline__ CopiedOperand(const P& place, const Hooks& hooks, i32 first_tile)
+      : P(place), hooks(hooks), row(u32(place.thread) / WIDTH), column(u32(place.thread) % WIDTH * VECTOR) {
+    // A shuffle, so that the value stays in a register: others are computed again, from the workgroup's number on, by each
+    // copy.
+    left = __shfl_sync(0xffffffffu, this->size - this->free(row, column), place.thread % 32);
+    shared = Tile::offset(row, column);
+    from = (const Value*)hooks.buffer + hooks.vector(this->batch, this->template free_vector<VECTOR>(row, column),
+                                                     P::template k_vector<VECTOR>(first_tile, row, column));
+  }
+  // Between vectors so many rows and columns of a tile apart.
+  __device__ __forceinline__ i64 distance(i32 rows, i32 columns) const {
+    const i32 vectors = columns / VECTOR;
+    return hooks.vector(0, P::MAJOR_K ? rows : vectors, P::MAJOR_K ? vectors : rows) - hooks.vector(0, 0, 0);
+  }
+  // How many elements of the vector so far from the thread's first one are inside the matrix.
+  __device__ __forceinline__ i32 elements_inside(i32 tile, i32 down, i32 across) const {
+    constexpr bool fills = Side::Free::fills(Side::block), fills_k = Side::K::fills(Side::block_k);
+    const i32 left_k = this->size_k - P::k(tile, row, column);
+    const i32 lines = P::MAJOR_K ? left : left_k, elements = (P::MAJOR_K ? left_k : left) - across;
+    i32 count = VECTOR;
+    if (P::MAJOR_K ? !fills_k : !fills) count = elements < 0 ? 0 : elements < VECTOR ? elements : VECTOR;
+    return (P::MAJOR_K ? fills : fills_k) || down < lines ? count : 0;
+  }
+  // Tiles are fetched in turn: an address that moves on is kept in registers, others would be computed again each time.
+  __device__ __forceinline__ void fetch(i32 tile, u32 slot, i32 piece) {
+#pragma unroll
+    for (i32 i = 0; i < OF_PIECE; ++i) {
+      const i32 n = piece * OF_PIECE + i, down = n / ACROSS * DOWN, across = n % ACROSS * (WIDTH * VECTOR);
+      if (n >= COUNT || (Tile::ROWS % DOWN != 0 && row + down >= Tile::ROWS)) continue;
+      const i32 inside = elements_inside(tile, down, across);
+      const u32 at = (shared ^ Tile::swizzle(down) * 16) + down * Tile::ROW_BYTES + across * i32(sizeof(Value));
+      copy_async<VECTOR * sizeof(Value)>(slot + at, from + distance(down, across), inside * i32(sizeof(Value)));
+    }
+    if (piece == PIECES - 1) from += P::MAJOR_K ? distance(0, Side::block_k) : distance(Side::block_k, 0);
+  }
+  __device__ __forceinline__ void store(i32, unsigned char*, i32) const {}
+};
+
+// The same of an image, where a hook computes the places of vectors one by one.
+template <class Side, class Hooks> struct ImageOperand : Place<Side> {
   using P = Place<Side>;
   using typename P::Tile;
   using typename P::Value;
@@ -69,18 +125,13 @@ template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
     }
     return row_inside ? count : 0;
   }
-  __device__ __forceinline__ void fetch(i32 tile, u32 slot, i32 piece) {
+  __device__ __forceinline__ void fetch(i32 tile, u32 slot, i32 piece) const {
     each_vector<Tile, VECTOR, Side::threads, Side::pieces>(this->thread, piece, [&](i32, i32 r, i32 c) {
-      i32 inside = elements_inside(this->free(r, c), P::k(tile, r, c));
+      i32 inside = this->elements_inside(this->free(r, c), P::k(tile, r, c));
       const auto at =
           hooks.vector(this->batch, this->template free_vector<VECTOR>(r, c), P::template k_vector<VECTOR>(tile, r, c));
-      const Value* from = (const Value*)hooks.buffer;
-      if constexpr (Side::operand.load == Load::im2col) {
-        if (at < 0) inside = 0;
-        from += i64(inside == 0 ? 0 : at) * VECTOR;
-      } else {
-        from += at;
-      }
+      if (at < 0) inside = 0;
+      const Value* const from = (const Value*)hooks.buffer + i64(inside == 0 ? 0 : at) * VECTOR;
       copy_async<VECTOR * sizeof(Value)>(slot + Tile::offset(r, c), from, inside * i32(sizeof(Value)));
     });
   }
@@ -238,13 +289,16 @@ template <class Side, class Hooks> struct ComputedBytes : Place<Side> {
   }
 };
 
+// `first_tile` is the first of k that will be fetched.
 template <class Side, class Hooks>
 TCC_FN auto operand_at(const Hooks& hooks, i32 thread, i32 first, i32 batch, typename Side::Free size,
-                       typename Side::K size_k) {
+                       typename Side::K size_k, i32 first_tile = 0) {
   constexpr Operand X = Side::operand;
   const Place<Side> place{thread, first, batch, size, size_k};
-  if constexpr (is_copied(X.load))
-    return CopiedOperand<Side, Hooks>{place, hooks};
+  if constexpr (X.load == Load::tiles)
+    return CopiedOperand<Side, Hooks>(place, hooks, first_tile);
+  else if constexpr (X.load == Load::im2col)
+    return ImageOperand<Side, Hooks>{place, hooks};
   else if constexpr (X.load == Load::rows)
     return ShiftedOperand<Side, Hooks>{place, hooks};
   else if constexpr (bytes_of(X.element) == 1)

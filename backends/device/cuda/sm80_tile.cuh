@@ -23,63 +23,55 @@ struct SharedTile {
   }
 };
 
-// A lane's part of a warp's fragments: the row, and the chunk within it before and after swizzling. Fragments start at
-// even chunks and multiples of 8 rows, so that the lane's part of the swizzle is the same in all of them.
+// A lane's part of a warp's fragments: where it reads in the first of them, and how chunks are permuted there. Fragments
+// start at even chunks and multiples of 8 rows, so that this is the same in all of them. Tiles lie at multiples of the
+// bytes that are permuted. Addresses are sums first and permuted then: those that all k steps share would take registers.
 template <class Tile> struct FragmentsOfA {
-  i32 warp_m;  // the warp's first row
   u32 lane_at, swizzled;
 
-  __device__ __forceinline__ FragmentsOfA(i32 warp_m, i32 lane) : warp_m(warp_m) {
+  __device__ __forceinline__ FragmentsOfA(i32 warp_m, i32 lane) {
     const i32 high = lane >> 3 & 1, upper = lane >> 4, group = lane / 4, in_group = lane % 4;
     const i32 row = Tile::WORDS ? in_group : Tile::MAJOR_K ? warp_m + (lane & 15) : (lane & 7) + upper * 8;
     const i32 chunk = Tile::WORDS ? group / 4 : Tile::MAJOR_K ? upper : high;
-    lane_at = row * Tile::ROW_BYTES + (Tile::WORDS ? group % 4 * 4 : 0);
-    swizzled = (chunk ^ Tile::swizzle(row)) * 16;
+    lane_at = row * Tile::ROW_BYTES + (Tile::MAJOR_K ? 0 : warp_m / Tile::CHUNK * 16);
+    swizzled = (chunk ^ Tile::swizzle(row)) * 16 + (Tile::WORDS ? group % 4 * 4 : 0);
+    if (Tile::MAJOR_K) lane_at += swizzled;
   }
-  // Those of k step `step` of the tile at `tile`.
-  template <i32 FRAGMENTS> __device__ __forceinline__ void read(u32 tile, i32 step, u32 (&a)[FRAGMENTS][4]) const {
-    const u32 at = tile + lane_at;
+  // Rows i * 16 to i * 16 + 15, in k step `step` of the tile at `tile`.
+  __device__ __forceinline__ void read(u32 tile, i32 step, i32 i, u32 (&a)[4]) const {
+    if (Tile::WORDS) {
 #pragma unroll
-    for (i32 i = 0; i < FRAGMENTS; ++i) {
-      if (Tile::WORDS) {
-#pragma unroll
-        for (i32 w = 0; w < 4; ++w)
-          a[i][w] = load_word(at + (step * 8 + w / 2 * 4) * Tile::ROW_BYTES +
-                              (u32((warp_m + i * 16 + w % 2 * 8) / Tile::CHUNK * 16) ^ swizzled));
-      } else if (Tile::MAJOR_K) {
-        load_matrices<false>(at + i * 16 * Tile::ROW_BYTES + (u32(step * 32) ^ swizzled), a[i][0], a[i][1], a[i][2],
-                             a[i][3]);
-      } else {
-        load_matrices<true>(at + step * 16 * Tile::ROW_BYTES + (u32((warp_m + i * 16) / Tile::CHUNK * 16) ^ swizzled),
-                            a[i][0], a[i][1], a[i][2], a[i][3]);
-      }
+      for (i32 w = 0; w < 4; ++w)
+        a[w] = load_word((tile + lane_at + (step * 8 + w / 2 * 4) * Tile::ROW_BYTES + (i * 16 + w % 2 * 8) * 4) ^ swizzled);
+    } else if (Tile::MAJOR_K) {
+      load_matrices<false>(((tile + lane_at) ^ u32(step * 32)) + i * 16 * Tile::ROW_BYTES, a[0], a[1], a[2], a[3]);
+    } else {
+      load_matrices<true>((tile + lane_at + step * 16 * Tile::ROW_BYTES + i * 32) ^ swizzled, a[0], a[1], a[2], a[3]);
     }
   }
 };
 template <class Tile> struct FragmentsOfB {
-  i32 warp_n;  // the warp's first column
   u32 lane_at, swizzled;
 
-  __device__ __forceinline__ FragmentsOfB(i32 warp_n, i32 lane) : warp_n(warp_n) {
+  __device__ __forceinline__ FragmentsOfB(i32 warp_n, i32 lane) {
     const i32 high = lane >> 3 & 1, upper = lane >> 4, group = lane / 4, in_group = lane % 4;
     const i32 row = Tile::WORDS ? in_group : Tile::MAJOR_K ? warp_n + (lane & 7) + upper * 8 : lane & 15;
     const i32 chunk = Tile::WORDS ? group / 4 : Tile::MAJOR_K ? high : upper;
-    lane_at = row * Tile::ROW_BYTES + (Tile::WORDS ? group % 4 * 4 : 0);
-    swizzled = (chunk ^ Tile::swizzle(row)) * 16;
+    lane_at = row * Tile::ROW_BYTES + (Tile::MAJOR_K ? 0 : warp_n / Tile::CHUNK * 16);
+    swizzled = (chunk ^ Tile::swizzle(row)) * 16 + (Tile::WORDS ? group % 4 * 4 : 0);
+    if (Tile::MAJOR_K) lane_at += swizzled;
   }
   // Columns j * 8 to j * 8 + 15.
   __device__ __forceinline__ void read(u32 tile, i32 step, i32 j, u32 (&b0)[2], u32 (&b1)[2]) const {
-    const u32 at = tile + lane_at;
     if (Tile::WORDS) {
 #pragma unroll
       for (i32 w = 0; w < 4; ++w)
-        (w < 2 ? b0 : b1)[w % 2] = load_word(at + (step * 8 + w % 2 * 4) * Tile::ROW_BYTES +
-                                             (u32((warp_n + j * 8 + w / 2 * 8) / Tile::CHUNK * 16) ^ swizzled));
+        (w < 2 ? b0 : b1)[w % 2] =
+            load_word((tile + lane_at + (step * 8 + w % 2 * 4) * Tile::ROW_BYTES + (j * 8 + w / 2 * 8) * 4) ^ swizzled);
     } else if (Tile::MAJOR_K) {
-      load_matrices<false>(at + j * 8 * Tile::ROW_BYTES + (u32(step * 32) ^ swizzled), b0[0], b0[1], b1[0], b1[1]);
+      load_matrices<false>(((tile + lane_at) ^ u32(step * 32)) + j * 8 * Tile::ROW_BYTES, b0[0], b0[1], b1[0], b1[1]);
     } else {
-      load_matrices<true>(at + step * 16 * Tile::ROW_BYTES + (u32((warp_n + j * 8) / Tile::CHUNK * 16) ^ swizzled),
-                          b0[0], b0[1], b1[0], b1[1]);
+      load_matrices<true>((tile + lane_at + step * 16 * Tile::ROW_BYTES + j * 16) ^ swizzled, b0[0], b0[1], b1[0], b1[1]);
     }
   }
 };

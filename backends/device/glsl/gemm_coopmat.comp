@@ -4,7 +4,8 @@
 // A workgroup computes a block_m x block_n tile, a subgroup (block_m / subgroups_m) x (block_n / subgroups_n) of it, by
 // matrices of unit_m x unit_n x unit_k. Tiles of A and B go through shared memory. Threads load the next one into
 // registers, 16 bytes at a time, before this one is multiplied, and store it after that: no register lives from one turn
-// of the main loop to the next, which compilers would copy.
+// of the main loop to the next, which compilers would copy. Where `ahead` tiles are on their way, turns are unrolled, so
+// that each tile's registers are the same ones from its load to its store.
 //
 // Slices are groups of subgroups that have the same tile, and take turns at its tiles of k. Each has its place in shared
 // memory, and their sums are added up on their way to the epilogue.
@@ -66,6 +67,7 @@
 #define params_sizes_subgroup_n 64
 #define params_sizes_slice_threads 128
 #define params_sizes_turn_k 32
+#define params_sizes_unrolled 2
 #define params_sizes_word_bytes 16
 #define params_sizes_words 2560
 #define params_sizes_a_rows 128
@@ -81,6 +83,7 @@
 #define params_sizes_line_pitch 17
 #define params_sizes_slab 272
 #define params_paired 0
+#define params_ahead 1
 #define params_slices 1
 #define params_band 8
 #define A_BUFFER b0
@@ -181,6 +184,9 @@ u32 word_at(i32 number) {  // of 4 bytes
 #define TILE_A params_sizes_a_words
 #define TILE_B params_sizes_b_words
 #define STAGES params_stages
+// Tiles on their way in registers, and the turns after which their places and those in shared memory are the same again.
+#define AHEAD params_ahead
+#define UNROLLED params_sizes_unrolled
 // Places of tiles: stages of both, or where paired two of A and one of B.
 #if params_paired
 #define A_AT(t) ((t) * TILE_A)
@@ -328,8 +334,8 @@ TCC_ENTRY {
 #define PUT_SECOND_A PUT_SECOND(held_a, A_LOADS, A_AT(1), A_PITCH)
 #define PUT_SECOND_B PUT_SECOND(held_b, B_LOADS, B_AT(0), B_PITCH)
 #else
-  uvec4 next_a[ROUNDS(A_PIECES)][A_CHUNKS];
-  uvec4 next_b[ROUNDS(B_PIECES)][B_CHUNKS];
+  uvec4 next_a[AHEAD][ROUNDS(A_PIECES)][A_CHUNKS];
+  uvec4 next_b[AHEAD][ROUNDS(B_PIECES)][B_CHUNKS];
 #define FETCH_TILE(fetch, next, rows, per_row, piece, major_k, origin, tile)                     \
   EACH_PIECE(rows * per_row) {                                                                   \
     i32 n = PIECE;                                                                               \
@@ -344,12 +350,14 @@ TCC_ENTRY {
     [[unroll]] for (i32 c = 0; c < chunks; ++c)                                                  \
       put((place) + ROW_OF(n, per_row, rows) * pitch + (n % per_row * chunks + c) * CHUNK_WORDS, next[r][c]); \
   }
-#define FETCH(tile)                                                                              \
-  FETCH_TILE(fetch_a, next_a, A_ROWS, A_PER_ROW, A_PIECE, params_product_a_major_k, row0, tile)  \
-  FETCH_TILE(fetch_b, next_b, B_ROWS, B_PER_ROW, B_PIECE, params_product_b_major_k, col0, tile)
-#define PUT(slot)                                                                                \
-  PUT_TILE(next_a, A_ROWS, A_PER_ROW, A_CHUNKS, A_PITCH, A_AT(slot))                             \
-  PUT_TILE(next_b, B_ROWS, B_PER_ROW, B_CHUNKS, B_PITCH, B_AT(slot))
+#define FETCH(place, tile)                                                                              \
+  FETCH_TILE(fetch_a, next_a[place], A_ROWS, A_PER_ROW, A_PIECE, params_product_a_major_k, row0, tile)  \
+  FETCH_TILE(fetch_b, next_b[place], B_ROWS, B_PER_ROW, B_PIECE, params_product_b_major_k, col0, tile)
+#define PUT(slot, place)                                                                                \
+  PUT_TILE(next_a[place], A_ROWS, A_PER_ROW, A_CHUNKS, A_PITCH, A_AT(slot))                             \
+  PUT_TILE(next_b[place], B_ROWS, B_PER_ROW, B_CHUNKS, B_PITCH, B_AT(slot))
+// The slice's tile of a turn. The last turns load the last tile again, and store what nothing reads.
+#define TILE_OF(turn) (LEAST(turn, K_TURNS - 1) * params_slices + slice)
 #endif
 #if params_product_a_major_k
 #define READ_A(a, slot, step, i)                                                                              \
@@ -405,19 +413,18 @@ TCC_ENTRY {
     barrier();
   }
 #else
-  // The last turns load the last tile again, and store what nothing reads.
   if (params_product_k != 0 || SIZE_K > 0) {
-    FETCH(slice)
-    PUT(0)
+    [[unroll]] for (i32 t = 0; t < AHEAD; ++t) { FETCH(t, TILE_OF(t)) }
+    PUT(0, 0)
   }
   barrier();
-  [[dont_unroll]] for (i32 first = 0; first < K_TURNS; first += STAGES) {
-    [[unroll]] for (i32 t = 0; t < STAGES; ++t)  // the slot's number is a constant
-      if ((params_product_k != 0 && K_TURNS % STAGES == 0) || first + t < K_TURNS) {
-        FETCH(LEAST(first + t + 1, K_TURNS - 1) * params_slices + slice)
-        MULTIPLY(t)
+  [[dont_unroll]] for (i32 first = 0; first < K_TURNS; first += UNROLLED) {
+    [[unroll]] for (i32 t = 0; t < UNROLLED; ++t)  // numbers of slots and places are constants
+      if ((params_product_k != 0 && K_TURNS % UNROLLED == 0) || first + t < K_TURNS) {
+        FETCH(t % AHEAD, TILE_OF(first + t + AHEAD))
+        MULTIPLY(t % STAGES)
         if (STAGES == 1) barrier();
-        PUT((t + 1) % STAGES)
+        PUT((t + 1) % STAGES, (t + 1) % AHEAD)
         barrier();
       }
   }
