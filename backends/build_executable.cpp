@@ -37,6 +37,7 @@ struct Lowered {
   sched::SizedChoice choice;
   sched::KernelSequence sequence;
   int first_kernel = 0;
+  std::vector<size_t> workspaces = {};  // numbers among those of the region
 };
 
 struct Compiled {
@@ -226,9 +227,32 @@ class Builder {
     }
     for (size_t i = 0; i < regions_.size(); ++i) {
       std::vector<sched::Workspace>& all = workspaces_.emplace_back();
-      for (const Lowered& one : lowered(i))
-        all.insert(all.end(), one.sequence.workspaces.begin(), one.sequence.workspaces.end());
+      for (Lowered& one : lowered_[distinct_[i]])
+        one.workspaces = share_workspaces(one.sequence, all);
     }
+  }
+
+  // Adds the workspaces of a choice to `all` of the region, and returns their numbers. One choice
+  // alone runs, so that those of another one lie in the same places; few zeros do among themselves.
+  static std::vector<size_t> share_workspaces(const sched::KernelSequence& sequence,
+                                              std::vector<sched::Workspace>& all) {
+    std::vector<size_t> numbers;
+    for (const sched::Workspace& one : sequence.workspaces) {
+      size_t number = 0;
+      while (number < all.size() && (std::ranges::count(numbers, number) > 0 ||
+                                     is_of_few_zeros(all[number]) != is_of_few_zeros(one)))
+        ++number;
+      numbers.push_back(number);
+      if (number == all.size()) {
+        all.push_back(one);
+        continue;
+      }
+      sched::Workspace& shared = all[number];
+      const SymInt bytes = ir::max(shared.bytes(), one.bytes());
+      shared.dtype = DType::i32;
+      shared.elements = ir::floordiv(bytes, size_bytes(DType::i32));
+    }
+    return numbers;
   }
 
   static exec::SizeTable table_of(const std::vector<Lowered>& choices) {
@@ -281,22 +305,20 @@ class Builder {
           buffers.push_back(buffer_of(value, regions_[region]->layout(value)));
     const ir::Layers layers = regions_[region]->layers();
     exec::Chosen chosen{tables_[distinct_[region]], 0};
-    size_t workspaces = 0;
     for (const Lowered& one : lowered(region)) {
-      add_steps(one, region, buffers, workspaces, layers, chosen);
-      workspaces += one.sequence.workspaces.size();
+      add_steps(one, region, buffers, layers, chosen);
       ++chosen.choice;
     }
   }
 
-  // `buffers` are the region's; the workspaces have the numbers from `first_workspace` on.
+  // `buffers` are the region's; the workspaces come behind them.
   void add_steps(const Lowered& lowered, size_t region, std::vector<int> buffers,
-                 size_t first_workspace, const ir::Layers& layers, const exec::Chosen& chosen) {
+                 const ir::Layers& layers, const exec::Chosen& chosen) {
     for (size_t i = 0; i < lowered.sequence.workspaces.size(); ++i) {
       const sched::Workspace& workspace = lowered.sequence.workspaces[i];
       buffers.push_back(
-          add_workspace(workspace, workspace_offsets_.at({region, first_workspace + i})));
-      if (workspace.zeroed && !workspace.elements.is(0))
+          add_workspace(workspace, workspace_offsets_.at({region, lowered.workspaces[i]})));
+      if (workspace.zeroed && !workspace.elements.is(0) && !is_of_few_zeros(workspace))
         executable_.steps.emplace_back(exec::Fill{{buffers.back()}, workspace.bytes(), 0, chosen});
     }
     int kernel = lowered.first_kernel;
@@ -516,12 +538,49 @@ class Builder {
     return static_cast<int>(executable_.constants.size()) - 1;
   }
 
+  // Counters and the like, whose fill takes as long as a kernel's launch.
+  static bool is_of_few_zeros(const sched::Workspace& workspace) {
+    constexpr int64_t kFew = 4096;  // bytes
+    const SymInt bytes = workspace.bytes();
+    return workspace.zeroed && bytes.is_const() && bytes.value() > 0 && bytes.value() <= kFew;
+  }
+  // Takes the workspaces of few zeros out of the lifetimes. They lie one behind another in one that
+  // begins with the run, so that one fill serves all of them. Returns it; it has no bytes where
+  // there are none.
+  sched::Lifetime take_few_zeros(std::vector<sched::Lifetime>& lifetimes) {
+    sched::Lifetime zeros;
+    std::erase_if(lifetimes, [&](const sched::Lifetime& one) {
+      const auto region = static_cast<size_t>(one.first);
+      if (one.value || !is_of_few_zeros(workspaces_[region][static_cast<size_t>(one.workspace)]))
+        return false;
+      workspace_offsets_[{region, static_cast<size_t>(one.workspace)}] = zeros.bytes;
+      few_zeros_.emplace_back(region, static_cast<size_t>(one.workspace));
+      zeros.bytes += one.bytes;
+      zeros.last = std::max(zeros.last, one.last);
+      return true;
+    });
+    zeros.size = zeros.bytes;
+    return zeros;
+  }
+  void fill_few_zeros(const SymInt& offset, int64_t bytes) {
+    for (const auto& one : few_zeros_) {
+      SymInt& place = workspace_offsets_.at(one);
+      place = place + offset;
+    }
+    const int buffer = add_workspace({"zeros", DType::i32, bytes / 4, true}, offset);
+    executable_.steps.emplace_back(exec::Fill{{buffer}, bytes, 0, {}});
+  }
+
   void place_arena() {
     std::vector<const std::vector<sched::Workspace>*> workspaces;
     for (const std::vector<sched::Workspace>& of_region : workspaces_)
       workspaces.push_back(&of_region);
-    const sched::ArenaPlan plan = sched::plan_memory(
-        sched::lifetimes(graph_, regions_, workspaces, updates_), sched::CountedStages(graph_));
+    std::vector<sched::Lifetime> lifetimes =
+        sched::lifetimes(graph_, regions_, workspaces, updates_);
+    const sched::Lifetime zeros = take_few_zeros(lifetimes);
+    if (zeros.bytes > 0) lifetimes.push_back(zeros);
+    const sched::ArenaPlan plan =
+        sched::plan_memory(std::move(lifetimes), sched::CountedStages(graph_));
     executable_.arena_bytes = plan.bytes;
     executable_.live_bytes_peak = plan.live_peak;
     const sched::Lifetime* largest = nullptr;
@@ -530,6 +589,8 @@ class Builder {
       const auto region = static_cast<size_t>(lifetime.first);
       if (lifetime.value)
         offsets_[lifetime.value] = plan.offsets[i];
+      else if (lifetime.workspace < 0)
+        fill_few_zeros(plan.offsets[i], zeros.bytes);
       else
         workspace_offsets_[{region, static_cast<size_t>(lifetime.workspace)}] = plan.offsets[i];
       check_fits(named(lifetime), lifetime.size);
@@ -543,6 +604,7 @@ class Builder {
 
   std::string named(const sched::Lifetime& lifetime) const {
     if (lifetime.value) return named(lifetime.value->name, lifetime.value);
+    if (lifetime.workspace < 0) return "the zeros of workspaces";
     const auto region = static_cast<size_t>(lifetime.first);
     return str("the workspace '", workspaces_[region][static_cast<size_t>(lifetime.workspace)].name,
                "' of ", regions_[region]->name());
@@ -587,6 +649,7 @@ class Builder {
   std::map<const ir::Value*, int> buffers_;
   std::map<const ir::Value*, SymInt> offsets_;
   std::map<std::pair<size_t, size_t>, SymInt> workspace_offsets_;  // of (region, number)
+  std::vector<std::pair<size_t, size_t>> few_zeros_;               // those of few zeros
   std::shared_ptr<GraphConstants> constants_ = std::make_shared<GraphConstants>();
   exec::Executable executable_;
 };

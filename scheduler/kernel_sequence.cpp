@@ -107,7 +107,9 @@ void verify(const KernelSequence& sequence, const Region& region) {
       if (argument.is_read() && argument.is_written() && !kernel.is_generated() &&
           !is_workspace(buffers[i]))
         fail(kernel, i, " is updated by a device source and is no workspace");
-      if (argument.is_read() && !state.is_defined)
+      const bool fills_itself =
+          argument.is_written() && !kernel.is_generated() && is_workspace(buffers[i]);
+      if (argument.is_read() && !state.is_defined && !fills_itself)
         fail(kernel, i, " reads buffer ", number, ", which nothing has written");
       if (argument.is_read() && state.is_replaced)
         fail(kernel, i, " reads buffer ", number,

@@ -41,7 +41,7 @@ std::string to_string(const KernelSequence& sequence);
 
 // Checks that each kernel gets buffers of its arguments' types and as many elements, that inputs
 // are only read, every output is written, and no workspace is read before it is filled or written.
-// Device sources update workspaces alone, by rules of their own.
+// Device sources update workspaces alone, by rules of their own, and may fill them themselves.
 // An input in whose place an output is written is read by no kernel after the first that writes it.
 // The kernels themselves are not looked at. Throws InternalError.
 void verify(const KernelSequence& sequence, const Region& region);

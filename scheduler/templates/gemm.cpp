@@ -304,4 +304,18 @@ void GemmWriter::operand(bool first, bool vectors) {
     kernel_.hooks.push_back(batch_hook(operand, gemm_.plan, "batch_" + side));
 }
 
+int64_t GemmWriter::workspace(std::string name, DType dtype, int64_t elements, bool zeroed) {
+  workspaces_.push_back({std::move(name), dtype, elements, zeroed});
+  Argument argument{dtype, Argument::Access::read_write, elements, kCopyAlignment};
+  argument.needed = kCopyAlignment;
+  kernel_.arguments.push_back(argument);
+  return std::ssize(kernel_.arguments) - 1;
+}
+
+KernelSequence GemmWriter::sequence() && {
+  KernelSequence sequence(std::move(kernel_));
+  sequence.workspaces = std::move(workspaces_);
+  return sequence;
+}
+
 }  // namespace tcc::sched

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backends/device/common/matrix.h"
+#include "scheduler/kernel_sequence.h"
 #include "scheduler/template.h"
 #include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/matrix_operand.h"
@@ -144,6 +145,11 @@ class GemmWriter {
   // The hooks that bring A (`first`) or B. `vectors`: asynchronous copies are made by threads
   // (vector_x), not by the copy engine.
   void operand(bool first, bool vectors);
+  // Gives the kernel scratch memory that it reads and writes. Returns the argument's number, which
+  // follows those of the region and of what was added before.
+  int64_t workspace(std::string name, DType dtype, int64_t elements, bool zeroed);
+  // The kernel with its scratch memory.
+  KernelSequence sequence() &&;
 
  private:
   void add_lines(const MatrixOperand& operand, const std::string& side);
@@ -156,6 +162,7 @@ class GemmWriter {
   ContractionTile tile_;  // the plan's
   Gemm::Sides sides_;
   ContractionHooks hooks_;
+  std::vector<Workspace> workspaces_;
 };
 
 }  // namespace tcc::sched

@@ -2,6 +2,7 @@
 // backends/device/cuda/gemm_sm80.cu; regions add what contraction_hooks.h says.
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 #include "backends/device/common/gemm_sm80_shape.h"
 #include "scheduler/templates/conv_gemm.h"
@@ -17,6 +18,8 @@ using Load = MatrixOperand::Load;
 using kernels::GemmSm80;
 namespace sm80 = kernels::sm80;
 
+constexpr int64_t kParts[] = {1, 2, 3, 4, 5, 6, 8, 10, 13, 16}, kMostParts = 16;
+
 GemmSm80 parameters_of_config(const kernels::Product& product, const Config& c) {
   GemmSm80 g;
   g.product = product;
@@ -26,6 +29,7 @@ GemmSm80 parameters_of_config(const kernels::Product& product, const Config& c) 
   g.warps_m = c["warps_m"];
   g.warps_n = c["warps_n"];
   g.stages = c["stages"];
+  g.split_k = c["split_k"];
   g.band = c["band"];
   return g;
 }
@@ -40,6 +44,7 @@ struct Shape : GemmShape {
         line_bytes(kernel.line_bytes),
         warps_m(kernel.warps_m),
         warps_n(kernel.warps_n),
+        split_k(kernel.split_k),
         resident(c["resident"]),
         element(sm80::element_bytes(kernel)),
         block_k(sm80::block_k(kernel)),
@@ -51,10 +56,16 @@ struct Shape : GemmShape {
   int64_t warp_m() const { return sm80::warp_m(kernel); }
   int64_t warp_n() const { return sm80::warp_n(kernel); }
   int64_t threads() const { return sm80::threads(kernel); }
+  // Fills in what the target decides: how many workgroups run at once.
+  GemmSm80 on(const Target& target) const {
+    GemmSm80 g = kernel;
+    if (split_k > 1) g.at_once = target.compute_units * resident;
+    return g;
+  }
 
   const ConvGemm& gemm;
   GemmSm80 kernel;
-  int64_t line_bytes, warps_m, warps_n, resident;
+  int64_t line_bytes, warps_m, warps_n, split_k, resident;
   int64_t element, block_k, tiles_m, tiles_n, tiles;
 };
 
@@ -80,8 +91,9 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     return plan_vector_gemm(region, target, unit());
   }
 
+  // Small tiles, whose k workgroups share.
   int64_t most_workgroups(const ContractionExtents& product) const override {
-    return tiles_of(product, 32, 32);
+    return kMostParts * tiles_of(product, 32, 32);
   }
 
   // Asynchronous copies are of 4 bytes or more. Bytes across k are turned by the threads that load
@@ -104,6 +116,9 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
         {"warps_n", {1, 2, 4}, "warps along the tile's columns"},
         {"stages", {2, 3, 4, 5}, "tiles in shared memory"},
         {"resident", {1, 2, 3}, "workgroups that share a unit"},
+        {"split_k",
+         {std::begin(kParts), std::end(kParts)},
+         "workgroups that share the k of a tile"},
         {"band", {1, 8}, "rows of tiles that are walked together"},
     };
   }
@@ -122,6 +137,8 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
            return sm80::registers(s.kernel) <=
                   std::min<int64_t>(255, registers / (s.resident * s.threads()));
          }},
+        {"workgroups that share k have tiles of it, and run at once",
+         [target](const Shape& s) { return sm80::legal_split(s.on(target)); }},
     };
   }
 
@@ -139,18 +156,21 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     };
     std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
-      candidates.push_back({{"block_m", c.block_m},
-                            {"block_n", c.block_n},
-                            {"line_bytes", c.line_bytes},
-                            {"warps_m", c.warps_m},
-                            {"warps_n", c.warps_n},
-                            {"stages", c.stages},
-                            {"resident", c.resident}});
+      // Of equals the most parts: where tiles are open, their number decides (sm80::parts).
+      for (const int64_t parts : std::views::reverse(kParts))
+        candidates.push_back({{"block_m", c.block_m},
+                              {"block_n", c.block_n},
+                              {"line_bytes", c.line_bytes},
+                              {"warps_m", c.warps_m},
+                              {"warps_n", c.warps_n},
+                              {"stages", c.stages},
+                              {"resident", c.resident},
+                              {"split_k", parts}});
     return candidates;
   }
 
   TileGrid grid(const Shape& s) const override {
-    return {s.tiles_m, s.tiles_n, s.block_m, s.block_n, 1};
+    return {s.tiles_m, s.tiles_n, s.block_m, s.block_n, s.split_k};
   }
 
   // Rounds of workgroups on all SMs, several of which share an SM.
@@ -163,6 +183,8 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     constexpr double kFill = 1200;        // cycles until the first tile is there
     constexpr double kAddresses = 3;      // as long, where each vector of an image has its own
     constexpr double kGathered = 12;      // bytes a cycle, of an image that threads take apart
+    // Sums of parts: cycles of arriving and waiting, and bytes a cycle that an SM stores and loads.
+    constexpr double kExchange = 3500, kExchanged = 32;
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     const auto line = static_cast<double>(s.line_bytes);
     const double product = m * n * line / 2 / kProducts;
@@ -181,11 +203,16 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     const double issue =
         product * 97 / 64 * (64.0 * 64) / static_cast<double>(s.warp_m() * s.warp_n());
     const double k_tile = std::max({product, shared, cached, issue / 2}) + loading;
-    const auto k_tiles = static_cast<double>(ceil_div(s.k, s.block_k));
-    const double epilogue = 500 + m * n * 8 / kSharedBytes + m * n * stored.slots / (32 * 4);
+    const int64_t parts = sm80::parts(s.on(target), s.tiles);
+    const auto k_tiles = static_cast<double>(ceil_div(ceil_div(s.k, s.block_k), parts));
+    const double part = m * n / static_cast<double>(parts);  // that a workgroup stores
+    const double exchange = parts > 1 ? kExchange + 2 * m * n * sizeof(float) / kExchanged : 0;
+    const double epilogue =
+        500 + m * n * 8 / kSharedBytes + exchange + part * stored.slots / (32 * 4);
     const auto resident = static_cast<double>(s.resident);
-    const double rounds = std::ceil(static_cast<double>(s.tiles) / (units * resident));
-    const double busy = std::min(resident, std::ceil(static_cast<double>(s.tiles) / units));
+    const auto workgroups = static_cast<double>(s.tiles * parts);
+    const double rounds = std::ceil(workgroups / (units * resident));
+    const double busy = std::min(resident, std::ceil(workgroups / units));
     GemmCycles cycles;
     cycles.working =
         kFill + rounds * (busy * k_tiles * k_tile + epilogue * (busy > 1 ? busy / 2 : 1.0) +
@@ -194,14 +221,22 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
   }
 
   void write(Kernel& kernel, GemmWriter& writer, const Shape& s, const Config&,
-             const Target&) const override {
+             const Target& target) const override {
     const SymInt tiles = s.all_tiles(s.block_m, s.block_n);
     writer.product(tiles);
+    GemmSm80 parameters = s.on(target);
+    if (s.split_k > 1) {
+      parameters.sums =
+          writer.workspace("sums", s.gemm.plan.accumulator, sm80::sums(parameters), false);
+      writer.workspace("arrivals", DType::i32, sm80::arrivals(parameters), true);
+    }
     kernel.workgroup = static_cast<int>(s.threads());
     kernel.resident = static_cast<int>(s.resident);
-    kernel.grid = tiles;
-    kernel.shared_bytes = sm80::shared_bytes(s.kernel);
-    kernel.parameters = parameters_of(s.kernel, "GemmSm80", "common/gemm_sm80_shape.h");
+    // As many as sm80::workgroups(), or more where sizes decide.
+    kernel.grid =
+        s.split_k == 1 ? tiles : ir::max(tiles, ir::min(tiles * s.split_k, parameters.at_once));
+    kernel.shared_bytes = sm80::shared_bytes(parameters);
+    kernel.parameters = parameters_of(parameters, "GemmSm80", "common/gemm_sm80_shape.h");
     for (const bool first : {true, false}) {
       const MatrixOperand& operand = first ? s.side.a : s.side.b;
       if (operand.load != Load::im2col) {

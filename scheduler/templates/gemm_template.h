@@ -88,7 +88,7 @@ class GemmTemplate : public Template {
       GemmWriter writer(kernel, this->region(), this->target(), gemm_->plan, shape.swapped,
                         shape.tile());
       outline_.write(kernel, writer, shape, config, this->target());
-      return kernel;
+      return std::move(writer).sequence();
     }
 
    private:

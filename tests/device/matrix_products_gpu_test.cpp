@@ -1,5 +1,8 @@
 // Random matrix products with random configs of every template that takes them, against the
 // reference.
+#include <atomic>
+#include <thread>
+
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "runtime/device.h"
@@ -59,6 +62,76 @@ Product draw_f8_product(std::mt19937_64& random) {
 
 TEST(MatrixProducts, OnWgmmaAgreeWithTheReference) { check_products("wgmma", draw_product); }
 TEST(MatrixProducts, OnMmaAgreeWithTheReference) { check_products("mma", draw_product); }
+// Workgroups share k.
+Draw in_parts(const Draw& draw) {
+  return [draw](std::mt19937_64& random) {
+    Product product = draw(random);
+    product.fixed["split_k"] = pick(random, {2, 3, 4, 5, 8, 13, 16});
+    return product;
+  };
+}
+// How many kernels of mma.sync share k.
+int64_t split_kernels(const exec::Executable& executable) {
+  return std::ranges::count_if(executable.kernels, [](const exec::KernelBinary& kernel) {
+    return kernel.template_name == "gemm_sm80" &&
+           kernel.config.find("split_k=1 ") == std::string::npos;
+  });
+}
+void check_in_parts(const Draw& draw) {
+  int64_t split = 0;
+  check_products("mma", in_parts(draw),
+                 [&](const exec::Executable& executable) { split += split_kernels(executable); });
+  if (!::testing::Test::IsSkipped()) { EXPECT_GT(split, 0); }
+}
+TEST(MatrixProducts, InPartsOnMmaAgreeWithTheReference) { check_in_parts(draw_product); }
+TEST(MatrixProducts, OfBytesInPartsOnMmaAreExact) { check_in_parts(draw_byte_product); }
+TEST(MatrixProducts, ConvolutionsOfBytesInPartsOnMmaAreExact) {
+  check_in_parts(draw_byte_convolution);
+}
+
+// Whichever workgroups come last: alone, and where two contexts share the device.
+TEST(MatrixProducts, InPartsOnMmaRepeatTheirBits) {
+  const auto device = runtime::open_device("cuda:0");
+  sched::Target target = device->target();
+  if (!target.has_matrix_unit("mma")) GTEST_SKIP() << target.id() << " has no mma";
+  target.matrix_units = exec::units_of_kinds(target.matrix_units, {"mma"});
+  const ir::Graph graph =
+      parse_yaml_graph(
+          "tcc: 1\nname: linear\ninputs:\n  x: {dtype: bf16, shape: [96, 6144]}\n"
+          "  w: {dtype: bf16, shape: [640, 6144]}\n"
+          "  v: {dtype: bf16, shape: [6144, 640]}\nnodes:\n"
+          "  - {out: h, op: linear, in: [x, w]}\n"
+          "  - {out: g, op: linear, in: [h, v]}\n"
+          "  - {out: y, op: linear, in: [g, w]}\noutputs: [y]\n",
+          "linear.yaml", ".")
+          .bind({});
+  const std::vector<Tensor> inputs = draw_inputs(graph, {.lo = -1, .hi = 1, .seed = 1});
+  for (const int64_t parts : {2, 3, 5, 8, 13, 16}) {
+    const RandomConfigs configs(static_cast<uint64_t>(parts), {{"split_k", parts}});
+    backends::CompileOptions options;
+    options.configs = &configs;
+    exec::Executable executable = backends::compile(graph, target, options);
+    EXPECT_GT(split_kernels(executable), 0);
+    const auto program = std::make_shared<const runtime::Program>(device, std::move(executable));
+    const auto bits_of = [&](runtime::Context& context) {
+      const std::vector<Tensor> outputs = context.run(inputs);
+      const std::span<const std::byte> bytes = outputs[0].as<std::byte>();
+      return std::vector<std::byte>(bytes.begin(), bytes.end());
+    };
+    runtime::Context alone(program);
+    const std::vector<std::byte> first = bits_of(alone);
+    std::atomic<int> different = 0;
+    const auto repeat = [&] {
+      runtime::Context context(program);
+      for (int run = 0; run < 200; ++run) different += bits_of(context) != first;
+    };
+    std::thread other(repeat);
+    repeat();
+    other.join();
+    EXPECT_EQ(different, 0) << parts;
+  }
+}
+
 TEST(MatrixProducts, OnFmaUnitsAgreeWithTheReference) {
   check_products(nullptr, [](std::mt19937_64& random) {
     Product product = draw_product(random);

@@ -28,6 +28,14 @@ TEST(OpenMatrixProducts, ConvolutionsOnMmaAgreeWithTheReference) {
   check("mma", "gemm_sm80", draw_open_convolution);
 }
 
+TEST(OpenMatrixProducts, InPartsOnMmaAgreeWithTheReference) {
+  check("mma", "gemm_sm80", [](std::mt19937_64& random) {
+    OpenProduct product = draw_open_product(random);
+    product.fixed["split_k"] = test::pick(random, {2, 3, 4, 8});
+    return product;
+  });
+}
+
 TEST(OpenMatrixProducts, OfFewRowsAgreeWithTheReference) {
   const auto device = runtime::open_device("cuda:0");
   int64_t used = 0;

@@ -147,6 +147,85 @@ TEST(MatrixTemplates, SplitKOnlyWhereAllAddUpOrThereIsOneRound) {
   EXPECT_EQ(violation(64, 128), "");
 }
 
+// On mma.sync the workgroups that share k are of one round, and have tiles of k.
+TEST(MatrixTemplates, SplitKOnMmaOnlyWithinARound) {
+  sched::Target target = sched::target_by_name("cuda:sm_80");
+  target.compute_units = 100;
+  auto violation = [&](int64_t m, int64_t k, int64_t parts, bool open = false) {
+    backends::CompileOptions options;
+    if (open) options.open_dims["M"] = {.least = 1, .most = 1 << 20, .multiple = 1};
+    const ir::Graph graph = parse_yaml_graph(
+        str("tcc: 1\nname: linear\ndims: {M: ", m, "}\ninputs: {x: {dtype: bf16, shape: [M, ", k,
+            "]}, w: {dtype: bf16, shape: [512, ", k,
+            "]}}\nnodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n"),
+        "linear.yaml", ".");
+    const ir::Graph bound = graph.bind({});
+    const backends::Scheduled scheduled = backends::schedule(open ? graph : bound, target, options);
+    const sched::Config config{
+        {"block_m", 64}, {"block_n", 64}, {"line_bytes", 64}, {"warps_m", 2}, {"warps_n", 2},
+        {"stages", 4},   {"resident", 2}, {"band", 1},        {"swapped", 0}, {"split_k", parts}};
+    return scheduled.regions.back().candidate().space().violation(config);
+  };
+  EXPECT_EQ(violation(128, 4096, 10), "");  // 16 tiles, 200 at once
+  EXPECT_NE(violation(128, 4096, 13), "");
+  EXPECT_EQ(violation(128, 256, 8), "");  // 8 tiles of k
+  EXPECT_NE(violation(128, 256, 10), "");
+  EXPECT_EQ(violation(4096, 4096, 1), "");
+  EXPECT_NE(violation(4096, 4096, 2), "");
+  EXPECT_EQ(violation(4096, 4096, 16, true), "");  // the number of tiles decides
+}
+
+// Products of few tiles and long k have workgroups that share k; their counters are filled with
+// zeros at once.
+TEST(MatrixTemplates, ProductsOfFewTilesSplitKOnMma) {
+  const sched::Target target = sched::target_by_name("cuda:sm_80");
+  backends::CompileOptions options;
+  options.binaries = false;
+  const exec::Executable executable =
+      backends::compile(parse_yaml_graph("tcc: 1\nname: two\n"
+                                         "inputs:\n"
+                                         "  x: {dtype: bf16, shape: [64, 8192]}\n"
+                                         "  w: {dtype: bf16, shape: [512, 8192]}\n"
+                                         "  v: {dtype: bf16, shape: [8192, 512]}\nnodes:\n"
+                                         "  - {out: h, op: linear, in: [x, w]}\n"
+                                         "  - {out: g, op: linear, in: [h, v]}\n"
+                                         "  - {out: s, op: softmax, in: [g], dim: -1}\n"
+                                         "  - {out: y, op: linear, in: [s, w]}\noutputs: [y]\n",
+                                         "two.yaml", "."),
+                        target, options);
+  int split = 0;
+  for (const exec::KernelBinary& kernel : executable.kernels)
+    split += kernel.template_name == "gemm_sm80" &&
+             kernel.config.find("split_k=1 ") == std::string::npos;
+  EXPECT_GE(split, 1);
+  int fills = 0;
+  for (const exec::Step& step : executable.steps) fills += std::holds_alternative<exec::Fill>(step);
+  EXPECT_EQ(fills, 1);
+  EXPECT_TRUE(std::holds_alternative<exec::Fill>(executable.steps.front()));
+}
+
+// Kernels for different sizes do not run in one run: their scratch memory is in one place.
+TEST(MatrixTemplates, ChoicesBySizesShareTheirWorkspaces) {
+  backends::CompileOptions options;
+  options.binaries = false;
+  options.open_dims["M"] = {.least = 1, .most = 4096, .multiple = 1};
+  const exec::Executable executable = backends::compile(
+      parse_yaml_graph("tcc: 1\nname: linear\ndims: {M: 40}\ninputs:\n"
+                       "  x: {dtype: bf16, shape: [M, 3000]}\n"
+                       "  w: {dtype: bf16, shape: [72, 3000]}\n"
+                       "nodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n",
+                       "linear.yaml", "."),
+      sched::target_by_name("cuda:sm_80"), options);
+  int64_t workspaces = 0, largest = 0;
+  for (const exec::BufferInfo& buffer : executable.buffers)
+    if (buffer.name == "sums") {
+      ++workspaces;
+      largest = std::max(largest, buffer.bytes.value());
+    }
+  EXPECT_GE(workspaces, 2);
+  EXPECT_LE(executable.arena_bytes.value(), largest + 4096);
+}
+
 // Memory hides work, but not all of it.
 TEST(MatrixTemplates, LessWorkIsFasterUnderMemory) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
@@ -404,6 +483,26 @@ TEST(MatrixTemplates, RandomConfigsOfBytesCompileWithoutSpills) {
           << arch << " " << kernel.template_name << " " << kernel.config << "\n"
           << text;
     }
+  }
+}
+
+TEST(MatrixTemplates, RandomConfigsThatSplitKCompileWithoutSpills) {
+  const sched::Target target = sched::target_by_name("cuda:sm_80");
+  const NoCopies plan;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    const test::RandomConfigs configs(seed, {{"split_k", seed % 2 ? 4 : 16}});
+    backends::CompileOptions options;
+    options.configs = &configs;
+    options.plan = &plan;
+    const bool ragged = seed % 3 == 0;
+    const std::string text = seed % 5 == 0
+                                 ? byte_product(33, 64, 4096, seed & 1, seed & 2)
+                                 : linear(ragged ? 33 : 64, ragged ? 99 : 128, 4096, true);
+    const exec::KernelBinary kernel =
+        backends::compile(parse_yaml_graph(text, "g.yaml", "."), target, options).kernels.back();
+    EXPECT_EQ(kernel.template_name, "gemm_sm80");
+    EXPECT_EQ(kernel.config.find("split_k=1 "), std::string::npos) << kernel.config;
+    EXPECT_EQ(test::frame_bytes(kernel.code), 0) << kernel.config << "\n" << text;
   }
 }
 

@@ -112,20 +112,21 @@ TEST(PlanTest, KeysFollowTheSubgraphAndNotItsNames) {
 }
 
 TEST(PlanTest, MatmulsOfLongSumsAndFewTilesAreSplit) {
-  const Target target = target_by_name("cuda:sm_80");
+  Target target = target_by_name("cuda:sm_80");
+  // Kernels on matrix units split them themselves: within a cluster, or by scratch memory.
+  for (const char* whole : {"cuda:sm_80", "cuda:sm_90a"})
+    EXPECT_EQ(region_names(long_matmul("bf16"), target_by_name(whole), nullptr).size(), 1u);
+  target.matrix_units.clear();
   Answers answers(default_of);
   const std::vector<std::string> names = region_names(long_matmul("bf16"), target, &answers);
   const PlanSite* site = answers.find("split_k");
   ASSERT_TRUE(site);
   EXPECT_EQ(site->alternatives, (std::vector<int64_t>{1, 2, 4, 8, 16, 32}));
-  // Matrix units sum no more than 256 products of a part exactly; FMA units take parts of 512.
-  EXPECT_EQ(site->default_choice, 16);
+  EXPECT_EQ(site->default_choice, 8);  // parts of 512
   // The partial products, then their sum with the epilogue.
   ASSERT_EQ(names.size(), 2u) << testing::PrintToString(names);
   EXPECT_EQ(names[0], "matmul");
   EXPECT_EQ(names[1], "sum_add_gelu");
-  // Kernels on wgmma split them within a cluster.
-  EXPECT_EQ(region_names(long_matmul("bf16"), target_by_name("cuda:sm_90a"), nullptr).size(), 1u);
   Answers one([](const PlanSite& s) { return s.kind == "split_k" ? 1 : s.default_choice; });
   EXPECT_EQ(region_names(long_matmul("bf16"), target, &one).size(), 1u);
   // A full device, or a short sum: no site.
@@ -148,7 +149,7 @@ TEST(PlanTest, KernelsThatSplitSumsAreLeftWhole) {
   };
   const Case cases[] = {
       {"cuda:sm_90a", "wgmma", "bf16", 128, 64, 16384, false, false},
-      {"cuda:sm_90a", "mma", "bf16", 128, 64, 16384, false, true},
+      {"cuda:sm_90a", "mma", "bf16", 128, 64, 16384, false, false},
       {"cuda:sm_90a", "wgmma", "f32", 128, 64, 16384, false, true},
       {"cuda:sm_90a", "wgmma", "f32", 128, 64, 16384, true, false},
       {"cuda:sm_90a", "wgmma", "bf16", 8, 8, 2048, false, false},    // gemv: eight rows
@@ -180,7 +181,9 @@ TEST(PlanTest, WeightsOfSplitMatmulsStayNarrow) {
       "weights: {w: {dtype: bf16, shape: [40, 4096], init: {normal: 0.02}}}\n"
       "nodes: [{out: y, op: linear, in: [x, w]}]\noutputs: [y]\n",
       "g.yaml", ".");
-  const backends::Scheduled scheduled = backends::schedule(graph, target_by_name("cuda:sm_80"));
+  Target target = target_by_name("cuda:sm_80");
+  target.matrix_units.clear();  // whose kernels split it themselves
+  const backends::Scheduled scheduled = backends::schedule(graph, target);
   ASSERT_EQ(scheduled.regions.size(), 2u);
   for (const ir::Value* input : scheduled.regions[0].region().inputs)
     EXPECT_EQ(input->dtype(), DType::bf16) << input->name;

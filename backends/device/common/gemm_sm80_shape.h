@@ -7,14 +7,18 @@
 namespace tcc::kernels {
 
 // Parameters of the kernel. A workgroup computes a tile of block_m x block_n, and each of its
-// warps_m x warps_n warps a part of it.
+// warps_m x warps_n warps a part of it. split_k workgroups may share the k of one tile.
 struct GemmSm80 {
   Product product;
   Int block_m = 128, block_n = 128;
   Int line_bytes = 64;  // a tile has so many bytes of k
   Int warps_m = 2, warps_n = 2;
   Int stages = 4;  // tiles of k in shared memory
-  Int band = 1;    // rows of tiles that are walked together
+  Int split_k = 1;
+  Int band = 1;  // rows of tiles that are walked together
+  // Facts of the target and the kernel that split_k relies on: workgroups that run at once, and the
+  // argument that holds the parts' sums; that of their arrivals is the next one.
+  Int at_once = 0, sums = 0;
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -25,7 +29,10 @@ struct GemmSm80 {
     visit("warps_m", warps_m);
     visit("warps_n", warps_n);
     visit("stages", stages);
+    visit("split_k", split_k);
     visit("band", band);
+    visit("at_once", at_once);
+    visit("sums", sums);
   }
 };
 
@@ -46,6 +53,25 @@ constexpr Int tiles_n(const GemmSm80& g) { return ceil_div(g.product.n, g.block_
 constexpr Int tiles(const GemmSm80& g) { return g.product.batches * tiles_m(g) * tiles_n(g); }
 constexpr Int warp_m(const GemmSm80& g) { return g.block_m / g.warps_m; }
 constexpr Int warp_n(const GemmSm80& g) { return g.block_n / g.warps_n; }
+
+// ---- workgroups that share k
+
+// Workgroups for each of so many tiles. Where sizes come at run time and give more tiles, fewer
+// workgroups share one, so that the scratch memory does not grow with them.
+constexpr Int parts(const GemmSm80& g, Int tiles) {
+  return g.split_k == 1 || tiles == 0 ? 1 : most(1, least(g.split_k, g.at_once / tiles));
+}
+constexpr Int workgroups(const GemmSm80& g, Int tiles) { return tiles * parts(g, tiles); }
+// Scratch memory: sums of all parts, and a word for each tile.
+constexpr Int slots(const GemmSm80& g) {
+  if (g.split_k == 1) return 0;
+  return has_open_tiles(g.product) ? g.at_once : workgroups(g, tiles(g));
+}
+constexpr Int sums(const GemmSm80& g) { return slots(g) * g.block_m * g.block_n; }
+constexpr Int arrivals(const GemmSm80& g) {
+  if (g.split_k == 1) return 0;
+  return has_open_tiles(g.product) ? g.at_once / 2 : tiles(g);
+}
 
 // ---- shared memory: the stages, or in their place the sums that pass to the epilogue
 
@@ -91,13 +117,13 @@ constexpr Int registers(const GemmSm80& g) {
 // ---- what is legal
 
 // Warp tiles beyond 64 x 64 leave registers for the fewest addresses alone: those of whole vectors
-// that the matrix unit reads as they are, of which a thread copies few.
+// that the matrix unit reads as they are, of which a thread copies few, and of a whole k.
 constexpr bool has_few_addresses(const Operand& x) {
   return x.load == Load::tiles && x.vector * bytes_of(x.element) == 16 &&
          (x.major_k || bytes_of(x.element) == 2);
 }
 constexpr bool legal_wide_warps(const GemmSm80& g) {
-  return has_few_addresses(g.product.a) && has_few_addresses(g.product.b) &&
+  return g.split_k == 1 && has_few_addresses(g.product.a) && has_few_addresses(g.product.b) &&
          (g.block_m + g.block_n) * g.line_bytes <= 14 * 16 * threads(g);
 }
 constexpr bool legal_warps(const GemmSm80& g) {
@@ -105,6 +131,12 @@ constexpr bool legal_warps(const GemmSm80& g) {
          warp_m(g) <= 96 && warp_n(g) <= 64 && threads(g) >= 64 && threads(g) <= 256 &&
          (warp_m(g) <= 64 || legal_wide_warps(g)) &&
          (!by_threads(g) || warp_m(g) * warp_n(g) <= 64 * 32);
+}
+// Every part has tiles of k. All workgroups of a launch find a place at once, since those that add
+// up a tile wait for each other.
+constexpr bool legal_split(const GemmSm80& g) {
+  const Int least_tiles = has_open_tiles(g.product) ? 1 : tiles(g);
+  return g.split_k == 1 || (g.split_k <= k_tiles(g) && g.split_k * least_tiles <= g.at_once);
 }
 // The matrix unit transposes 16-bit elements. tf32 is read word by word, and bytes are turned by
 // the threads that load them.

@@ -2,7 +2,8 @@
 // batch. 16-bit operands or tf32, f32 accumulators; bytes, 32-bit integers that wrap.
 //
 // A workgroup computes a block_m x block_n tile, a warp (block_m / warps_m) x (block_n / warps_n) of it. Tiles of A and
-// B come to shared memory (sm80_operand.cuh), are multiplied (sm80_mainloop.cuh) and stored (sm80_epilogue.cuh).
+// B come to shared memory (sm80_operand.cuh), are multiplied (sm80_mainloop.cuh) and stored (sm80_epilogue.cuh). With
+// split_k so many workgroups, one behind another by the number of tiles, share the k of one tile (sm80_exchange.cuh).
 //
 // The constant `params` is a GemmSm80 (gemm_sm80_shape.h). Sizes that come at run time are SIZE_M, SIZE_N and SIZE_K, and
 // then TILES is the number of workgroups with a tile. Hooks, by how an operand x is loaded:
@@ -20,6 +21,7 @@
 #include "tile_order.cuh"
 #include "sm80_mainloop.cuh"
 #include "sm80_epilogue.cuh"
+#include "sm80_exchange.cuh"
 
 #ifndef TCC_ENTRY  // compiled after the prelude alone, with hooks that do the least
 #define INDEX i32
@@ -60,9 +62,10 @@ constexpr i32 K_STEPS = params.line_bytes / 32;  // an mma takes 32 bytes of a t
 using TileNumber = i32;
 #else
 using TileNumber = INDEX;
-#define TILES GRID
-static_assert(GRID == sm80::tiles(params), "the launch is that of the params");
+#define TILES INDEX(sm80::tiles(params))
+static_assert(GRID == sm80::workgroups(params, sm80::tiles(params)), "the launch is that of the params");
 #endif
+constexpr i32 SPLIT_K = params.split_k;
 static_assert(WORKGROUP == sm80::threads(params), "the launch is that of the params");
 static_assert(sm80::legal_warps(params), "warp tiles are multiples of 16 x 16");
 static_assert(sm80::legal_operand(product.a) && sm80::legal_operand(product.b), "bytes are K-major");
@@ -94,16 +97,21 @@ TCC_ENTRY {
   extern __shared__ __align__(128) unsigned char shared_bytes[];
   const i32 thread = i32(TCC_THREAD), warp = thread / 32, lane = thread % 32;
   const INDEX block = INDEX(TCC_BLOCK);
-  if (block >= TILES) return;
-  const TilePlace tile =
-      tile_place<params.band, product.batches == 1>(TileNumber(block), tiles_along(SIZE_M, params.block_m), tiles_along(SIZE_N, params.block_n));
+  const i32 parts = SPLIT_K > 1 ? i32(sm80::parts(params, TILES)) : 1;
+  if (block >= TILES * parts) return;
+  const i32 part = SPLIT_K > 1 ? i32(block / TILES) : 0;
+  const TileNumber number = TileNumber(block - part * TILES);
+  const TilePlace tile = tile_place<params.band, product.batches == 1>(number, tiles_along(SIZE_M, params.block_m),
+                                                                       tiles_along(SIZE_N, params.block_n));
   const i32 row0 = tile.row * i32(params.block_m), col0 = tile.column * i32(params.block_n);
   const i32 warp_m = warp / i32(params.warps_n) * WARP_M, warp_n = warp % i32(params.warps_n) * WARP_N;
 
   const auto hooks_a = OPERAND_HOOKS(a, product.a.buffer);
   const auto hooks_b = OPERAND_HOOKS(b, product.b.buffer);
-  auto operand_a = operand_at<SideA>(hooks_a, thread, row0, tile.batch, SIZE_M, SIZE_K);
-  auto operand_b = operand_at<SideB>(hooks_b, thread, col0, tile.batch, SIZE_N, SIZE_K);
+  const Size<sm80::k_tiles(params)> k_tiles(tiles_along(SIZE_K, sm80::block_k(params)));
+  const i32 k_begin = k_tiles * part / parts, k_end = k_tiles * (part + 1) / parts;
+  auto operand_a = operand_at<SideA>(hooks_a, thread, row0, tile.batch, SIZE_M, SIZE_K, k_begin);
+  auto operand_b = operand_at<SideB>(hooks_b, thread, col0, tile.batch, SIZE_N, SIZE_K, k_begin);
   Acc acc[FRAGMENTS_M][FRAGMENTS_N][4];
 #pragma unroll
   for (i32 i = 0; i < FRAGMENTS_M; ++i)
@@ -111,15 +119,41 @@ TCC_ENTRY {
     for (i32 j = 0; j < FRAGMENTS_N; ++j)
 #pragma unroll
       for (i32 v = 0; v < 4; ++v) acc[i][j][v] = Acc(0);
-  const Size<sm80::k_tiles(params)> k_tiles(tiles_along(SIZE_K, sm80::block_k(params)));
-  multiply<product.a.element, product.b.element, params.stages, K_STEPS>(
-      acc, operand_a, operand_b, k_tiles, shared_bytes, warp_m, warp_n, lane);
+  auto multiply_tiles = [&](auto& a, auto& b, auto tiles) {
+    multiply<product.a.element, product.b.element, params.stages, K_STEPS>(acc, a, b, tiles, shared_bytes, warp_m, warp_n,
+                                                                           lane);
+  };
+  if constexpr (SPLIT_K > 1) {
+    FromTile<decltype(operand_a)> part_a{operand_a, k_begin};
+    FromTile<decltype(operand_b)> part_b{operand_b, k_begin};
+    multiply_tiles(part_a, part_b, Size<0>(k_end - k_begin));
+  } else {
+    multiply_tiles(operand_a, operand_b, k_tiles);
+  }
   __syncthreads();  // other warps may still read the last tile, whose place the results take
 
-  const i32 first_line = product.swapped ? col0 + warp_n : row0 + warp_m;
-  const i32 first_column = product.swapped ? row0 + warp_m : col0 + warp_n;
+  // Lines and columns of the workgroup's tile, as results lie, and those of this warp.
+  const i32 first_line = product.swapped ? col0 : row0, first_column = product.swapped ? row0 : col0;
+  const i32 warp_line = product.swapped ? warp_n : warp_m, warp_column = product.swapped ? warp_m : warp_n;
   auto store = [&](i32 line, i32 column, const Acc(&v)[product.segment]) {
     epilogue(TCC_BUFFERS tile.batch, first_line + line, (first_column + column) / i32(product.segment), v);
   };
-  store_sums<product.segment, product.swapped>(acc, shared_bytes, warp, lane, store);
+  if (SPLIT_K > 1 && parts > 1) {
+    constexpr i32 LINES = product.swapped ? params.block_n : params.block_m,
+                  COLUMNS = product.swapped ? params.block_m : params.block_n;
+    using Sums = SharedTileSums<Acc, LINES, COLUMNS, product.segment, SPLIT_K, WORKGROUP>;
+    typename Sums::Few* const scratch = (typename Sums::Few*)buffer_at<params.sums>(TCC_BUFFERS nullptr);
+    u32* const arrivals = (u32*)buffer_at<params.sums + 1>(TCC_BUFFERS nullptr);
+    const Sums sums{scratch + i64(number) * parts * (LINES * COLUMNS / Sums::WIDTH), arrivals + number, parts};
+    auto put = [&](i32 line, i32 column, const Acc(&v)[product.segment]) {
+      sums.put(part, warp_line + line, warp_column + column, v);
+    };
+    store_sums<product.segment, product.swapped>(acc, shared_bytes, warp, lane, put);
+    sums.run(part, thread, (u32*)shared_bytes, store);
+  } else {
+    store_sums<product.segment, product.swapped>(
+        acc, shared_bytes, warp, lane, [&](i32 line, i32 column, const Acc(&v)[product.segment]) {
+          store(warp_line + line, warp_column + column, v);
+        });
+  }
 }

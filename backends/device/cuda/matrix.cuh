@@ -33,6 +33,10 @@ TCC_FN i32 quotient(i32 n, i32 d) { return i32(u32(n) / u32(d)); }
 
 // The type of accumulators, and of what load hooks compute.
 template <Sum SUM> using SumType = Either<SUM == Sum::f32, f32, Either<SUM == Sum::i32, i32, u32>>;
+// Parts of a sum, added up. Those of integers wrap.
+TCC_FN f32 add_sums(f32 a, f32 b) { return a + b; }
+TCC_FN i32 add_sums(i32 a, i32 b) { return i32(u32(a) + u32(b)); }
+TCC_FN u32 add_sums(u32 a, u32 b) { return a + b; }
 // An element as memory holds it.
 template <Element E> using Stored = Either<bytes_of(E) == 1, u8, Either<bytes_of(E) == 2, u16, f32>>;
 

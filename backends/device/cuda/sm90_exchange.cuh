@@ -2,10 +2,6 @@
 #include "matrix.cuh"
 #include "sm90.cuh"
 
-TCC_FN f32 add_sums(f32 a, f32 b) { return a + b; }
-TCC_FN i32 add_sums(i32 a, i32 b) { return i32(u32(a) + u32(b)); }
-TCC_FN u32 add_sums(u32 a, u32 b) { return a + b; }
-
 // A warpgroup has SLABS times 64 rows and EIGHTS times 8 columns of sums. The workgroup of rank r adds up and stores
 // OWNED eights of columns from r * OWNED on. Lanes send their sums to the same lanes of the workgroup that owns them, where each warp has
 // INBOXES inboxes. With two, tiles may follow each other: a sender has the sums of its last tile, which the others sent
