@@ -146,7 +146,7 @@ OrRefusal<Plan> plan_depthwise(const Region& region, const Target& target) {
     }
   }
   if (!node) return Refusal{"it has no convolution in groups", true};
-  if (region.anchor != (is_depthwise(*node) ? nullptr : node))
+  if (region.anchor && (region.anchor != node || is_depthwise(*node)))
     return Refusal{"it is anchored by more than elements", true};
   if (!open_dims(region).empty()) return Refusal{"sizes come at run time"};
   if (target.serial_workgroups) return Refusal{"shared memory is no faster on this device"};

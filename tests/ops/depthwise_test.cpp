@@ -127,7 +127,7 @@ TEST(Depthwise, AgreesWithTheReference) {
 
 // Templates of products are switched off, so that estimates do not decide.
 TEST(Depthwise, GroupsAgreeWithTheReference) {
-  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 32);
+  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 24);
   ::setenv("TCC_TEMPLATES", "-contraction,-gemv,-gemm_sm90,-fma_sm90,-gemm_sm80,-gemm_coopmat", 1);
   for (const std::string& name : devices_present(Devices::software))
     EXPECT_GE(check_all(name, draw_grouped, count), count) << "of " << name;
