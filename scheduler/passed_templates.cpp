@@ -1,5 +1,7 @@
 #include "scheduler/passed_templates.h"
 
+#include <cstdio>
+
 #include "scheduler/template.h"
 #include "support/error.h"
 
@@ -26,10 +28,28 @@ std::string quirk_against(const Template& one, const Region& region, const Targe
   return str(one.name(), ": ", reasons);
 }
 
+// "12.3 us".
+std::string time_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g us", seconds * 1e6);
+  return text;
+}
+
+std::vector<std::string> slower_templates(const Candidate& candidate) {
+  const auto name = [](const Candidate& one) { return one.kernel_template().name(); };
+  std::vector<std::string> lines;
+  for (const CandidatePtr& other : compared_candidates(candidate.region(), candidate.target()))
+    if (name(*other) != name(candidate))
+      lines.push_back(str(name(*other), ": it would take ", time_text(other->default_seconds()),
+                          " by its estimate, ", name(candidate), " ",
+                          time_text(candidate.default_seconds())));
+  return lines;
+}
+
 }  // namespace
 
 std::vector<std::string> passed_templates(const Candidate& candidate) {
-  std::vector<std::string> reasons;
+  std::vector<std::string> reasons = slower_templates(candidate);
   const Template& chosen = candidate.kernel_template();
   const Target& target = candidate.target();
   bool is_before = true;  // in the order in which they are asked

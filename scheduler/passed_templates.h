@@ -1,4 +1,4 @@
-// Explains why a region is not on matrix units.
+// Explains why a region has no kernel of another template.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace tcc::sched {
 
-// Says for each template on matrix units of the target that comes before the candidate's, and is
-// for such regions, why it refused the region: "gemm_coopmat: ...".
+// Says for each template that the candidate's was compared with what both would take, by their
+// estimates, and for each template on matrix units of the target that comes before the candidate's,
+// and is for such regions, why it refused the region: "gemm_coopmat: ...".
 std::vector<std::string> passed_templates(const Candidate& candidate);
 
 }  // namespace tcc::sched

@@ -117,12 +117,15 @@ static std::string against_appending(const Region& region) {
   return "";
 }
 
-Match match_region(const Region& region, const Target& target) {
-  if (const std::string reason = against_appending(region); !reason.empty()) return Refusal{reason};
-  // A call of the host is taken by itself: nothing can inline it.
-  for (const ir::Node* node : region.nodes)
-    if (node->op->kind == ir::OpKind::external && region.nodes.size() > 1)
-      return Refusal{str(node->op_name(), " is a region of its own")};
+namespace {
+
+// The candidates of the templates that take a region, and why there is none.
+struct Takers {
+  std::vector<CandidatePtr> candidates;  // between which the estimates decide
+  Refusal refusal;
+};
+
+Takers find_takers(const Region& region, const Target& target) {
   const auto composite = std::ranges::find_if(
       region.nodes, [](const ir::Node* node) { return node->op->kind == ir::OpKind::composite; });
   const bool has_composite = composite != region.nodes.end();
@@ -132,10 +135,12 @@ Match match_region(const Region& region, const Target& target) {
                   : has_open_dims ? "its kernels need sizes as numbers"
                                   : "no kernel template is for such a region",
                   true};
-  CandidatePtr best;
+  std::vector<CandidatePtr> candidates;
+  std::optional<int> level;    // of the templates that are not compared with all others
   std::optional<Refusal> off;  // of a template that would have taken the region
   for (const Template* t : templates()) {
-    if (best && t->specificity() < best->kernel_template().specificity()) break;
+    const bool is_compared = t->is_compared(region);
+    if (level && t->specificity() < *level && !is_compared) continue;
     if (t->is_on_trial() && !is_asked_for(t->name())) continue;
     if (is_asked_for(str("-", t->name()))) continue;
     if (has_composite && !t->takes_composites()) continue;
@@ -154,14 +159,34 @@ Match match_region(const Region& region, const Target& target) {
         off->by = t->name();
         continue;
       }
-      if (!best || is_faster(**match, *best)) best = *match;
+      if (!is_compared) level = t->specificity();
+      candidates.push_back(*std::move(match));
     } else if (!match.refusal().other_kind) {
       refusal = match.refusal();
       refusal.by = t->name();
     }
   }
-  if (best) return best;
-  return off.value_or(refusal);
+  return {std::move(candidates), off.value_or(refusal)};
+}
+
+}  // namespace
+
+std::vector<CandidatePtr> compared_candidates(const Region& region, const Target& target) {
+  return find_takers(region, target).candidates;
+}
+
+Match match_region(const Region& region, const Target& target) {
+  if (const std::string reason = against_appending(region); !reason.empty()) return Refusal{reason};
+  // A call of the host is taken by itself: nothing can inline it.
+  for (const ir::Node* node : region.nodes)
+    if (node->op->kind == ir::OpKind::external && region.nodes.size() > 1)
+      return Refusal{str(node->op_name(), " is a region of its own")};
+  const Takers takers = find_takers(region, target);
+  if (takers.candidates.empty()) return takers.refusal;
+  CandidatePtr best = takers.candidates.front();
+  for (const CandidatePtr& other : takers.candidates)
+    if (other != best && is_faster(*other, *best)) best = other;
+  return best;
 }
 
 }  // namespace tcc::sched

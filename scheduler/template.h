@@ -19,6 +19,9 @@ class Template {
   // Several templates may take a region: the one with the highest number gets it, and of those of
   // one number the one whose default config has the shortest estimate.
   virtual int specificity() const = 0;
+  // Whether the estimates decide between its candidate for the region and that of the templates of
+  // other numbers.
+  virtual bool is_compared(const Region& /*region*/) const { return false; }
   // Returns whether regions may have dims that come at run time. Others are not asked to match such
   // regions.
   virtual bool takes_open_dims() const { return false; }
@@ -69,6 +72,8 @@ std::string why_off(const Candidate& candidate);
 // Returns the candidate of the template that gets the region; else the last refusal by a
 // template for regions of its kind.
 Match match_region(const Region& region, const Target& target);
+// Returns the candidates of the region between which match_region() decides by their estimates.
+std::vector<CandidatePtr> compared_candidates(const Region& region, const Target& target);
 // Returns whether the estimate of a's default config is shorter than b's.
 bool is_faster(const Candidate& a, const Candidate& b);
 

@@ -351,11 +351,21 @@ bool epilogue_is_own(const Region& region, const ContractionPlan& plan) {
 }  // namespace
 
 bool is_depthwise(const ir::Node& node) {
+  if (!has_small_groups(node)) return false;
+  const ir::Shape& weight = node.inputs[1]->shape();
+  return weight[0].is(node.attr<int64_t>("groups")) && weight[1].is(1);
+}
+
+bool has_small_groups(const ir::Node& node) {
+  constexpr int64_t kMost = 32;  // channels of a group
   if (node.op_name() != "convolution") return false;
   const auto groups = node.attr<int64_t>("groups");
   const ir::Shape& weight = node.inputs[1]->shape();
+  const auto few = [](const SymInt& all, int64_t parts) {
+    return all.is_const() && all.value() <= kMost * parts;
+  };
   const std::vector<int64_t> spread = node.ints("input_dilation");
-  return groups > 1 && weight[0].is(groups) && weight[1].is(1) &&
+  return groups > 1 && few(weight[0], groups) && few(weight[1], 1) &&
          std::ranges::all_of(spread, [](int64_t holes) { return holes == 1; });
 }
 

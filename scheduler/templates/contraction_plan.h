@@ -60,6 +60,10 @@ inline bool is_byte(DType dtype) { return is_integer(dtype) && size_bytes(dtype)
 // it is no matrix product, and becomes a serial loop of each element.
 bool is_depthwise(const ir::Node& node);
 
+// Returns whether the node is a convolution in groups of few channels, depthwise ones among them,
+// whose image is not spread. Tiles of matrix units are larger than such groups.
+bool has_small_groups(const ir::Node& node);
+
 // Whether a template's kernels reduce rows of an operand.
 enum class Rows : uint8_t { refused, reduced };
 

@@ -1,15 +1,18 @@
-// Depthwise convolutions of images whose channels are neighbours in memory. A thread has some
-// neighbouring channels of a strip of pixels in some rows. It walks down the rows of pixels under
-// its windows, reads each once, adds it to the sums of all windows that it is under, and stores a
-// row of results when the last row of its windows has passed. Pixels come from memory through the
+// Depthwise convolutions, and others in groups of few channels, of images whose channels are
+// neighbours in memory. A thread has some neighbouring channels of a strip of results in some rows:
+// of one group, or of several whole ones. It walks down the rows of pixels under its windows, reads
+// each channel of its groups once, adds it to the sums of all windows that it is under, and stores
+// a row of results when the last row of its windows has passed. Pixels come from memory through the
 // first cache, which serves what neighbouring threads of a workgroup share; those beyond the
 // borders are zeros that nothing loads. The filter is in registers, or as f32 in shared memory.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "scheduler/conv_dims.h"
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_plan.h"
@@ -49,19 +52,25 @@ struct Windows {
 
 struct Plan {
   const ir::Node* node = nullptr;
-  int64_t images = 1, channels = 1;
-  Windows y, x;
-  int64_t widest = 4;  // bytes of the widest element of the image or a result
+  int64_t images = 1, channels = 1;  // of the results
+  int64_t inputs = 1, outputs = 1;   // channels of a group
+  Windows y, x;                      // of one dim: x
+  int64_t widest = 4;                // bytes of the widest element of the image or a result
+  int64_t image_bytes = 4;           // of an element
 
   int64_t taps() const { return y.taps * x.taps; }
+  int64_t terms() const { return taps() * inputs; }  // of a sum
+  int64_t all_inputs() const { return channels / outputs * inputs; }
 };
 
 // A config's values.
 struct Choice {
   int64_t vector, channels, strip, rows, strips, bands, staged;
+  int64_t inputs = 1;  // channels of a group that are read at once
 };
 
 constexpr int64_t kUnrolledProducts = 512;  // of a thread, whose rows of one window are unrolled
+constexpr int64_t kLoopProducts = 1024;     // of an iteration over a window's rows and inputs
 
 // The tile that a config makes.
 struct Tile : Choice {
@@ -76,61 +85,74 @@ struct Tile : Choice {
         tiles_x(ceil_div(all_strips, strips)),
         tiles_y(ceil_div(all_bands, bands)),
         workgroups(plan.images * tiles_y * tiles_x * chunks),
-        products(strip * rows * vector * plan.taps()),
+        products(strip * rows * vector * plan.terms()),
+        whole_groups(std::max<int64_t>(1, vector / plan.outputs)),
+        width(whole_groups * inputs),
+        parts(plan.inputs / inputs),
         rolled(rows == 1 && products > kUnrolledProducts) {}
 
   int64_t groups;   // vectors of channels of a workgroup
   int64_t threads;  // of a workgroup
   int64_t all_groups, all_strips, all_bands;
   int64_t chunks, tiles_x, tiles_y, workgroups;
-  int64_t products;  // multiply-adds of a thread
-  bool rolled;       // a loop goes over the rows of a window
+  int64_t products;      // multiply-adds of a thread
+  int64_t whole_groups;  // of the convolution, of a thread; 1 where it has a part of one
+  int64_t width;         // neighbouring channels of a pixel that are read at once
+  int64_t parts;         // of a group's inputs, one after the other
+  bool rolled;           // a loop goes over the rows of a window, and over the parts
+
+  // Multiply-adds of a thread of which there is code.
+  int64_t unrolled(const Plan& plan) const {
+    return rolled ? products / (plan.y.taps * parts) : products;
+  }
 
   // Registers of a thread, about.
   int64_t registers(const Plan& plan) const {
     const int64_t live = std::min(rows,
                                   ceil_div((plan.y.taps - 1) * plan.y.dilation + 1, plan.y.stride)),
-                  line = plan.x.used(strip) * vector,
-                  filter = plan.x.taps * vector * (staged ? 1 : std::min(rows, plan.y.taps));
+                  line = plan.x.used(strip) * width, taps = plan.x.taps * inputs * vector,
+                  filter = staged ? std::min(taps, std::max(kStagedTaps, plan.x.taps * vector))
+                                  : taps * parts * std::min(rows, plan.y.taps);
     return 28 + live * strip * vector + line + (rolled ? 0 : line * plan.widest / 4) + filter;
   }
-  int64_t shared_bytes(const Plan& plan) const { return staged ? plan.taps() * channels * 4 : 0; }
+  int64_t shared_bytes(const Plan& plan) const { return staged ? plan.terms() * channels * 4 : 0; }
+
+ private:
+  static constexpr int64_t kStagedTaps = 32;  // that wait in registers
 };
 
-int64_t entry(const ir::Node& node, std::string_view attribute, size_t at) {
-  const std::vector<int64_t> values = node.ints(std::string(attribute));
-  return values.size() == 1 ? values[0] : values[at];
-}
-
+// The windows along dim `d` of the convolution's dims.
 Windows windows_of(const ir::Node& node, size_t d) {
+  const ConvDim dim = conv_dims(node)[d];
   Windows windows;
-  windows.in = node.inputs[0]->shape()[d + 2].value();
+  windows.in = dim.image;
   windows.out = node.outputs[0]->shape()[d + 2].value();
-  windows.taps = node.inputs[1]->shape()[d + 2].value();
-  windows.stride = entry(node, "stride", d);
-  windows.dilation = entry(node, "dilation", d);
-  windows.before = entry(node, "padding", 2 * d);
+  windows.taps = dim.kernel;
+  windows.stride = dim.stride;
+  windows.dilation = dim.dilation;
+  windows.before = dim.before;
   return windows;
 }
 
 OrRefusal<Plan> plan_depthwise(const Region& region, const Target& target) {
-  if (region.anchor) return Refusal{"it is anchored by more than elements", true};
   const ir::Node* node = nullptr;
   for (const ir::Node* other : region.nodes) {
     if (other->op->kind == ir::OpKind::contraction) {
-      if (node || !is_depthwise(*other))
-        return Refusal{str(other->op_name(), " is no depthwise convolution alone"), true};
+      if (node || !has_small_groups(*other))
+        return Refusal{str(other->op_name(), " is no convolution in small groups alone"), true};
       node = other;
     } else if (other->op->kind != ir::OpKind::pointwise && other->op->kind != ir::OpKind::view) {
       return Refusal{str(other->op_name(), " is neither element-wise nor a view"), true};
     }
   }
-  if (!node) return Refusal{"it has no depthwise convolution", true};
+  if (!node) return Refusal{"it has no convolution in groups", true};
+  if (region.anchor && (region.anchor != node || is_depthwise(*node)))
+    return Refusal{"it is anchored by more than elements", true};
   if (!open_dims(region).empty()) return Refusal{"sizes come at run time"};
   if (target.serial_workgroups) return Refusal{"shared memory is no faster on this device"};
   const ir::Value* result = node->outputs[0];
   const ir::Shape& shape = result->shape();
-  if (shape.size() != 4) return Refusal{"its images have other than two dims"};
+  if (shape.size() != 3 && shape.size() != 4) return Refusal{"its images have more than two dims"};
   if (accumulator_dtype(result->dtype()) != DType::f32) return Refusal{"it sums up in no f32"};
   std::vector<SymInt> at;
   for (const SymInt& extent : shape) at.push_back(SymInt::axis("at", extent));
@@ -145,9 +167,12 @@ OrRefusal<Plan> plan_depthwise(const Region& region, const Target& target) {
   plan.node = node;
   plan.images = shape[0].value();
   plan.channels = shape[1].value();
-  plan.y = windows_of(*node, 0);
-  plan.x = windows_of(*node, 1);
-  plan.widest = std::max(size_bytes(node->inputs[0]->dtype()), size_bytes(result->dtype()));
+  plan.inputs = node->inputs[1]->shape()[1].value();
+  plan.outputs = plan.channels / node->attr<int64_t>("groups");
+  plan.x = windows_of(*node, shape.size() - 3);
+  if (shape.size() == 4) plan.y = windows_of(*node, 0);
+  plan.image_bytes = size_bytes(node->inputs[0]->dtype());
+  plan.widest = std::max<int64_t>(plan.image_bytes, size_bytes(result->dtype()));
   for (const ir::Value* output : region.outputs)
     plan.widest = std::max<int64_t>(plan.widest, size_bytes(output->dtype()));
   if (numel(result) == 0) return Refusal{"it has no elements"};
@@ -169,6 +194,18 @@ constexpr Rule<Choice, DepthwiseCase> kValueRules[] = {
      [](const auto& c, const auto& of) {
        return of.plan.channels % c.vector == 0 && c.channels % c.vector == 0 &&
               (c.vector == 1 || c.vector * of.plan.widest <= 16);
+     }},
+    {"a vector is a part of a group, or some whole ones, whose inputs are read at once",
+     [](const auto& c, const auto& of) {
+       const int64_t outputs = of.plan.outputs;
+       if (outputs % c.vector == 0) return true;
+       return c.vector % outputs == 0 && c.inputs == of.plan.inputs;
+     }},
+    {"inputs that are read at once are at most 16 bytes",
+     [](const auto& c, const auto& of) {
+       const int64_t width = std::max<int64_t>(1, c.vector / of.plan.outputs) * c.inputs;
+       return width == 1 || (std::has_single_bit(static_cast<uint64_t>(width)) &&
+                             width * of.plan.image_bytes <= 16);
      }},
 };
 constexpr Rule<Tile, DepthwiseCase> kRules[] = {
@@ -195,7 +232,8 @@ constexpr Rule<Tile, DepthwiseCase> kRules[] = {
     {"unrolled products are no more than 4096",
      [](const auto& t, const auto& of) {
        return t.products <= 4096 ||
-              (t.rolled && t.products / of.plan.y.taps <= kUnrolledProducts) ||
+              (t.rolled &&
+               t.unrolled(of.plan) <= (of.plan.inputs == 1 ? kUnrolledProducts : kLoopProducts)) ||
               t.strip * t.rows * t.vector == 1;
      }},
 };
@@ -210,21 +248,25 @@ DepthwiseRules rules_of(const Plan& plan, const Target& target) {
     const bool divides = plan.channels % c == 0, is_sector = c % 8 == 0;
     if (c == plan.channels || (divides && is_sector) || c == 32 || c == 64) channels.insert(c);
   }
-  return {std::make_shared<const DepthwiseCase>(plan, target),
-          {{"vector", {1, 2, 4, 8}, "neighbouring channels of a thread", &Choice::vector},
-           {"channels",
-            {channels.begin(), channels.end()},
-            "channels of a workgroup",
-            &Choice::channels},
-           {"strip", {1, 2, 4, 5, 7, 8, 14, 16}, "neighbouring pixels of a thread", &Choice::strip},
-           {"rows", {1, 2, 4, 5, 7, 8, 14, 16}, "rows of a thread", &Choice::rows},
-           {"strips", {1, 2, 4, 8}, "strips of a workgroup, side by side", &Choice::strips},
-           {"bands", {1, 2, 4, 8}, "bands of rows of a workgroup", &Choice::bands},
-           {"staged",
-            {0, 1},
-            "1: the filter is in shared memory; 0: threads read it",
-            &Choice::staged}},
-          kValueRules,
+  std::vector<Field<Choice>> fields = {
+      {"vector", {1, 2, 4, 8}, "neighbouring channels of a thread", &Choice::vector},
+      {"channels",
+       {channels.begin(), channels.end()},
+       "channels of a workgroup",
+       &Choice::channels},
+      {"strip", {1, 2, 4, 5, 7, 8, 14, 16}, "neighbouring pixels of a thread", &Choice::strip},
+      {"rows", {1, 2, 4, 5, 7, 8, 14, 16}, "rows of a thread", &Choice::rows},
+      {"strips", {1, 2, 4, 8}, "strips of a workgroup, side by side", &Choice::strips},
+      {"bands", {1, 2, 4, 8}, "bands of rows of a workgroup", &Choice::bands},
+      {"staged", {0, 1}, "1: the filter is in shared memory; 0: threads read it", &Choice::staged}};
+  if (plan.inputs > 1) {
+    std::vector<int64_t> inputs;
+    for (const int64_t count : {1, 2, 4, 8, 16})
+      if (plan.inputs % count == 0) inputs.push_back(count);
+    fields.push_back(
+        {"inputs", inputs, "channels of a group that are read at once", &Choice::inputs});
+  }
+  return {std::make_shared<const DepthwiseCase>(plan, target), std::move(fields), kValueRules,
           kRules};
 }
 
@@ -254,7 +296,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     Thread at;
     at.filter = ir::new_variable("filter", DType::f32);
     if (tile.staged) {
-      kernel.shared.push_back({at.filter, plan.taps() * tile.channels});
+      kernel.shared.push_back({at.filter, plan.terms() * tile.channels});
       stage_filter(kernel.body, tile, block[3], at.filter);
       kernel.body.push_back(barrier());
     }
@@ -271,17 +313,21 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     at.y = name("band", block[1] * tile.bands + thread[0], tile.all_bands) * tile.rows;
     at.x = name("strip", block[2] * tile.strips + thread[1], tile.all_strips) * tile.strip;
     at.group = thread[2];
-    at.channel = name("group", block[3] * tile.groups + thread[2], tile.all_groups) * tile.vector;
+    const SymInt vector = name("group", block[3] * tile.groups + thread[2], tile.all_groups);
+    at.channel = vector * tile.vector;
+    at.input = plan.outputs > tile.vector
+                   ? floordiv(vector, plan.outputs / tile.vector) * plan.inputs
+                   : vector * (tile.whole_groups * plan.inputs);
     tile.rolled ? walk_rolled(body, tile, at) : walk(body, tile, at);
     append(kernel.body, guarded(inside, std::move(body)));
     return kernel;
   }
 
  private:
-  // The place of a thread: its first result, its vector of channels among those of the workgroup,
-  // and the filter in shared memory.
+  // The place of a thread: its first result, the first channel that it reads, its vector of
+  // channels among those of the workgroup, and the filter in shared memory.
   struct Thread {
-    SymInt image, y, x, channel, group;
+    SymInt image, y, x, channel, input, group;
     Variable filter;
   };
 
@@ -307,16 +353,17 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       plan_.node = nullptr;  // the model outlives the graph
       in_bytes_ = size_bytes(node.inputs[0]->dtype());
       filter_bytes_ = size_bytes(node.inputs[1]->dtype());
-      const SymInt channel = SymInt::axis("channel", plan_.channels);
-      std::vector<SymInt> at = {0, channel, 0, 0};
+      const SymInt input = SymInt::axis("channel", plan_.all_inputs()),
+                   channel = SymInt::axis("channel", plan_.channels);
       Inliner inliner(of.region());
-      const Expr pixel = inliner.value_at(node.inputs[0], at);
+      const Expr pixel = inliner.value_at(node.inputs[0], of.index_of(0, input, 0, 0));
       computed_ = pixel->kind != ir::ExprNode::Kind::load;
       const Expr pixels[] = {pixel};
-      const ElementWork brought = element_work(pixels, channel);
+      const ElementWork brought = element_work(pixels, input);
       pixel_slots_ = brought.slots + (in_bytes_ < 4 ? 1 : 0);
       sectors_ = brought.scattered > 0 ? 32 / in_bytes_ : 1;
       std::vector<Expr> results;
+      const std::vector<SymInt> at = of.index_of(0, channel, 0, 0);
       for (const Sink& sink : of.results_at(at, ir::read(ir::new_variable("sum", DType::f32))))
         results.push_back(sink.value);
       const ElementWork stored = element_work(results, channel);
@@ -328,38 +375,47 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     double seconds(const Tile& t) const {
       const auto count = [](int64_t n) { return static_cast<double>(n); };
       const double vector = count(t.vector), strip = count(t.strip), rows = count(t.rows),
-                   taps = count(plan_.taps()), taps_y = count(plan_.y.taps),
+                   width = count(t.width), terms = count(plan_.terms()),
                    workgroups = count(t.workgroups), threads = count(t.threads),
                    warps = std::ceil(threads / 32);
       // These are of one thread.
-      const double lines = count(t.rolled ? plan_.y.taps : plan_.y.used(t.rows)),
+      const double lines = count((t.rolled ? plan_.y.taps : plan_.y.used(t.rows)) * t.parts),
                    line = count(plan_.x.used(t.strip)), pixels = lines * line,
                    results = strip * rows;
-      const auto loads = [&](double bytes) { return std::ceil(vector * bytes / 16); };
+      const auto loads = [&](double elements, double bytes) {
+        return std::ceil(elements * bytes / 16);
+      };
       // Lanes of several pixels read several lines of the cache.
       const auto cycles = [&](double bytes) {
-        return std::max({1.5, 32 / count(t.groups), vector * bytes / 4});
+        return std::max({1.5, 32 / count(t.groups), bytes / 4});
       };
+      // Threads with parts of one group read the same pixels. Of wide groups each asks for a part.
+      const double pixel_cycles = cycles(count(t.whole_groups * plan_.inputs) * in_bytes_ /
+                                         count(std::max<int64_t>(1, plan_.outputs / t.vector)));
       const bool borders = plan_.y.before > 0 || plan_.x.before > 0;
-      const double pixel_loads = pixels * loads(in_bytes_) * sectors_,
-                   filter_loads = t.staged ? rows * taps * loads(4) : taps * loads(filter_bytes_),
-                   result_stores = results * loads(out_bytes_),
-                   result_loads = results * loads(in_bytes_) * result_reads_;
+      const double pixel_loads = pixels * loads(width, in_bytes_) * sectors_,
+                   filter_loads = t.staged ? rows * terms * loads(vector, 4)
+                                           : terms * loads(vector, filter_bytes_),
+                   result_stores = results * loads(vector, out_bytes_),
+                   result_loads = results * loads(vector, in_bytes_) * result_reads_;
       const double products = count(t.products);
-      double issued = products + pixels * vector * pixel_slots_ + pixel_loads;
+      double issued = products + pixels * width * pixel_slots_ + pixel_loads;
       if (borders || computed_) issued += pixels * (computed_ ? 4 : 1.5);
-      issued += filter_loads + (t.staged || filter_bytes_ == 4 ? 0 : taps * vector);
+      issued += filter_loads + (t.staged || filter_bytes_ == 4 ? 0 : terms * vector);
       issued += results * vector * (result_slots_ + (out_bytes_ < 4 ? 0.5 : 0)) + result_stores +
                 result_loads + results;
-      const double code = t.rolled ? issued / taps_y : issued;
+      const double code = t.rolled ? issued / count(plan_.y.taps * t.parts) : issued;
       issued += 60;
       double accesses = pixel_loads + filter_loads + result_stores + result_loads;
-      double pipe = pixel_loads * cycles(in_bytes_) + result_stores * cycles(out_bytes_) +
-                    result_loads * cycles(in_bytes_);
-      pipe += filter_loads * (t.staged ? vector : cycles(filter_bytes_));
+      double pipe = pixel_loads * pixel_cycles + result_stores * cycles(vector * out_bytes_) +
+                    result_loads * cycles(vector * in_bytes_);
+      // Threads with the same channels read the same words of shared memory.
+      pipe += filter_loads *
+              (t.staged ? std::max(1.0, std::min(vector, 4.0) * std::min(1.0, count(t.groups) / 32))
+                        : cycles(vector * filter_bytes_));
       LaunchCost cost;
       if (t.staged) {
-        const double brought = std::ceil(taps * count(t.groups) / threads);
+        const double brought = std::ceil(terms * count(t.groups) / threads);
         issued += brought * (12 + 3 * vector);
         accesses += brought * (1 + vector);
         cost.shared_bytes = count(t.shared_bytes(plan_));
@@ -381,15 +437,16 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
                     wide = std::min(t.strips, t.all_strips) * t.strip;
       const double own = count(plan_.y.covered(high) * plan_.x.covered(wide)),
                    channels = count(t.channels),
+                   inputs = count(ceil_div(t.channels, plan_.outputs) * plan_.inputs),
                    brought =
-                       own * std::max(32.0, std::ceil(channels * in_bytes_ / 32) * 32) * sectors_,
+                       own * std::max(32.0, std::ceil(inputs * in_bytes_ / 32) * 32) * sectors_,
                    stored = count(high * wide) * std::max(32.0, channels * out_bytes_),
-                   filter = taps * channels * filter_bytes_;
+                   filter = terms * channels * filter_bytes_;
       cost.cache_bytes = workgroups * (brought + stored + filter);
       // Two lines are on their way, of which neighbours ask for the same.
-      const double asked = threads * pixels * vector * in_bytes_;
+      const double asked = threads * pixels * width * in_bytes_;
       cost.bytes_in_flight =
-          std::max(4.0, 2 * line * vector * in_bytes_ * std::min(1.0, brought / asked));
+          std::max(4.0, 2 * line * width * in_bytes_ * std::min(1.0, brought / asked));
       cost.round_trips = 1 + 0.2 * lines;
       return predicted_seconds(cost, target_) + code * kFetch;
     }
@@ -417,53 +474,77 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     return axis.is_const() ? body : Block{loop(axis, std::move(body), true)};
   }
 
-  // Brings the filter of the workgroup's channels to shared memory: [tap, channel].
+  // The index of an element of the image, the filter or the results.
+  std::vector<SymInt> index_of(const SymInt& outer, const SymInt& channel, const SymInt& y,
+                               const SymInt& x) const {
+    if (plan_.node->outputs[0]->rank() == 3) return {outer, channel, x};
+    return {outer, channel, y, x};
+  }
+
+  // Where the filter's weight is in shared memory: [term, quarter, vector, lane], so that threads
+  // with neighbouring vectors read neighbouring words, at most four each.
+  static SymInt staged_place(const Tile& tile, const SymInt& term, const SymInt& vector,
+                             const SymInt& lane) {
+    const int64_t words = std::min<int64_t>(tile.vector, 4);
+    if (words == tile.vector) return (term * tile.groups + vector) * words + lane;
+    return ((term * (tile.vector / words) + floordiv(lane, words)) * tile.groups + vector) * words +
+           mod(lane, words);
+  }
+
+  // Brings the filter of the workgroup's channels to shared memory.
   void stage_filter(Block& block, const Tile& tile, const SymInt& chunk,
                     const Variable& filter) const {
-    const int64_t all = plan_.taps() * tile.groups, steps = ceil_div(all, tile.threads);
+    const int64_t all = plan_.terms() * tile.groups, steps = ceil_div(all, tile.threads);
     const SymInt step = SymInt::axis("step", steps), item = SymInt::axis("item", all),
                  number = step * tile.threads + thread_axis(tile.threads),
-                 lane = SymInt::axis("v", tile.vector), tap = floordiv(item, tile.groups),
+                 lane = SymInt::axis("v", tile.vector), term = floordiv(item, tile.groups),
                  group = mod(item, tile.groups);
     Block body;
     if (!item.is_const()) body.push_back(let_index(item, number));
     const SymInt channel =
         ir::min(chunk * tile.groups + group, tile.all_groups - 1) * tile.vector + lane;
-    append(body, vectorize({{-1, filter, item * tile.vector + lane, tap_at(channel, tap)}}, lane));
+    const Expr weight = tap_at(channel, floordiv(term, plan_.inputs), mod(term, plan_.inputs));
+    append(body, vectorize({{-1, filter, staged_place(tile, term, group, lane), weight}}, lane));
     const Expr guards[] = {ir::index_less(number, all)};
     append(block, each(step, guarded(guards, std::move(body))));
   }
 
-  Expr tap_at(const SymInt& channel, const SymInt& tap) const {
-    const std::vector<SymInt> at = {channel, SymInt(0), floordiv(tap, plan_.x.taps),
-                                    mod(tap, plan_.x.taps)};
+  // The weight of an input of the channel's group.
+  Expr tap_at(const SymInt& channel, const SymInt& tap, const SymInt& input) const {
     Inliner inliner(region());
+    const std::vector<SymInt> at =
+        index_of(channel, input, floordiv(tap, plan_.x.taps), mod(tap, plan_.x.taps));
     return ir::cast(inliner.value_at(plan_.node->inputs[1], at), DType::f32);
   }
 
-  // A row of the filter for the thread's channels: [tap, lane].
-  Variable taps_of(Block& block, const Tile& tile, const Thread& at, const SymInt& r) const {
-    const SymInt k = SymInt::axis("k", plan_.x.taps), lane = SymInt::axis("v", tile.vector),
-                 tap = r * plan_.x.taps + k;
+  // A row of the filter for the thread's channels, of a part of the inputs: [tap, input, lane].
+  Variable taps_of(Block& block, const Tile& tile, const Thread& at, const SymInt& r,
+                   const SymInt& part) const {
+    const SymInt k = SymInt::axis("k", plan_.x.taps), c = SymInt::axis("c", tile.inputs),
+                 lane = SymInt::axis("v", tile.vector), tap = r * plan_.x.taps + k,
+                 input = part * tile.inputs + c;
     const Variable taps = ir::new_variable("taps", DType::f32);
-    block.push_back(array(taps, plan_.x.taps * tile.vector));
-    const SymInt place = k * tile.vector + lane;
+    block.push_back(array(taps, plan_.x.taps * tile.inputs * tile.vector));
+    const SymInt place = (k * tile.inputs + c) * tile.vector + lane;
+    Block body;
     if (tile.staged)
-      append(block,
-             each(k, each(lane, {set_element(
-                                    taps, place,
-                                    ir::element(at.filter, tap * tile.channels +
-                                                               at.group * tile.vector + lane))})));
+      body = each(lane,
+                  {set_element(taps, place,
+                               ir::element(at.filter, staged_place(tile, tap * plan_.inputs + input,
+                                                                   at.group, lane)))});
     else
-      append(block, each(k, vectorize({{-1, taps, place, tap_at(at.channel + lane, tap)}}, lane)));
+      body = vectorize({{-1, taps, place, tap_at(at.channel + lane, tap, input)}}, lane);
+    append(block, each(k, each(c, std::move(body))));
     return taps;
   }
 
-  // The pixels of a row under the thread's windows: [column, lane], zeros beyond the borders.
-  Variable line_of(Block& block, const Tile& tile, const Thread& at, const SymInt& row) const {
+  // The pixels of a row under the thread's windows, of a part of the inputs: [column, lane], zeros
+  // beyond the borders.
+  Variable line_of(Block& block, const Tile& tile, const Thread& at, const SymInt& row,
+                   const SymInt& part) const {
     const Variable line = ir::new_variable("line", DType::f32);
     const int64_t covered = plan_.x.covered(tile.strip);
-    block.push_back(array(line, covered * tile.vector));
+    block.push_back(array(line, covered * tile.width));
     const SymInt y = at.y * plan_.y.stride - plan_.y.before + row;
     const SymInt first = at.x * plan_.x.stride - plan_.x.before;
     // Columns that are under windows and that may be outside on the same sides are one loop.
@@ -477,18 +558,20 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       if (kind(begin) == 0) continue;
       const SymInt column = SymInt::axis("j", end - begin) + begin, axis = column - begin;
       const Expr inside[] = {inside_of(y, plan_.y.in), inside_of(first + column, plan_.x.in)};
-      append(block, each(axis, pixel_at(tile, at, y, first + column, ir::all_of(inside), line,
-                                        column * tile.vector)));
+      append(block, each(axis, pixel_at(tile, at, part, y, first + column, ir::all_of(inside), line,
+                                        column * tile.width)));
     }
     return line;
   }
 
-  Block pixel_at(const Tile& tile, const Thread& at, const SymInt& y, const SymInt& x,
-                 const Expr& inside, const Variable& line, const SymInt& place) const {
-    const SymInt lane = SymInt::axis("v", tile.vector);
+  Block pixel_at(const Tile& tile, const Thread& at, const SymInt& part, const SymInt& y,
+                 const SymInt& x, const Expr& inside, const Variable& line,
+                 const SymInt& place) const {
+    const SymInt lane = SymInt::axis("v", tile.width);
     const ir::Value* image = plan_.node->inputs[0];
     const auto value = [&](const SymInt& row, const SymInt& column) {
-      const std::vector<SymInt> index = {at.image, at.channel + lane, row, column};
+      const std::vector<SymInt> index =
+          index_of(at.image, at.input + part * tile.inputs + lane, row, column);
       Inliner inliner(region());
       return ir::cast(inliner.value_at(image, index), DType::f32);
     };
@@ -498,8 +581,8 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     if (is_vector) {  // not loaded where it is outside
       const Variable loaded = ir::new_variable("x", DType::f32);
       const SymInt from = lane.is_const() ? plain->index : plain->index.substitute(lane, 0);
-      Block block = {array(loaded, tile.vector),
-                     load_vector(loaded, plain->buffer, from, tile.vector)};
+      Block block = {array(loaded, tile.width),
+                     load_vector(loaded, plain->buffer, from, tile.width)};
       block.back().value = inside;
       append(block, each(lane, {set_element(line, place + lane, ir::element(loaded, lane))}));
       return block;
@@ -512,17 +595,21 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     return vectorize({{-1, line, place + lane, chosen}}, lane);
   }
 
-  // sums[i] += line[i * stride + k * dilation] * taps[k], of all lanes.
+  // sums[i] += line[i * stride + k * dilation, c] * taps[k, c], of all lanes: those of the results
+  // of each of the groups, and of its inputs c.
   void add_products(Block& block, const Tile& tile, const Variable& sums, const Variable& line,
                     const Variable& taps) const {
+    const int64_t outputs = tile.vector / tile.whole_groups;
     const SymInt i = SymInt::axis("i", tile.strip), k = SymInt::axis("k", plan_.x.taps),
-                 lane = SymInt::axis("v", tile.vector);
+                 c = SymInt::axis("c", tile.inputs), group = SymInt::axis("g", tile.whole_groups),
+                 output = SymInt::axis("v", outputs), lane = group * outputs + output;
     const SymInt column = i * plan_.x.stride + k * plan_.x.dilation;
-    const Expr product = ir::call(ir::Fn::fma, {ir::element(line, column * tile.vector + lane),
-                                                ir::element(taps, k * tile.vector + lane),
-                                                ir::element(sums, i * tile.vector + lane)});
-    append(block,
-           each(k, each(i, each(lane, {set_element(sums, i * tile.vector + lane, product)}))));
+    const Expr product =
+        ir::call(ir::Fn::fma, {ir::element(line, column * tile.width + group * tile.inputs + c),
+                               ir::element(taps, (k * tile.inputs + c) * tile.vector + lane),
+                               ir::element(sums, i * tile.vector + lane)});
+    Block body = each(group, each(output, {set_element(sums, i * tile.vector + lane, product)}));
+    append(block, each(k, each(c, each(i, std::move(body)))));
   }
 
   Variable new_sums(Block& block, const Tile& tile) const {
@@ -533,36 +620,47 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     return sums;
   }
 
-  // One row of results, by a loop over the rows of the windows.
+  // One row of results, by a loop over the rows of the windows, and over parts of the inputs.
   void walk_rolled(Block& block, const Tile& tile, const Thread& at) const {
     const Variable sums = new_sums(block, tile);
-    const SymInt r = SymInt::axis("r", plan_.y.taps);
+    const SymInt r = SymInt::axis("r", plan_.y.taps), part = SymInt::axis("part", tile.parts);
     Block body;
-    const Variable line = line_of(body, tile, at, r * plan_.y.dilation),
-                   taps = taps_of(body, tile, at, r);
+    const Variable line = line_of(body, tile, at, r * plan_.y.dilation, part),
+                   taps = taps_of(body, tile, at, r, part);
     add_products(body, tile, sums, line, taps);
-    append(block, r.is_const() ? std::move(body) : Block{loop(r, std::move(body))});
+    for (const SymInt& axis : {part, r})
+      if (!axis.is_const()) body = {loop(axis, std::move(body))};
+    append(block, std::move(body));
     store_row(block, tile, at, 0, sums);
   }
 
-  // All rows that the windows cover, from the top; the next is asked for before one is used.
+  // All rows that the windows cover, from the top, and the parts of each; the next is asked for
+  // before one is used.
   void walk(Block& block, const Tile& tile, const Thread& at) const {
-    std::vector<int64_t> used;
+    std::vector<std::pair<int64_t, int64_t>> used;  // rows, and parts of their inputs
     for (int64_t row = 0; row < plan_.y.covered(tile.rows); ++row)
-      if (plan_.y.uses(tile.rows, row)) used.push_back(row);
-    std::map<int64_t, Variable> sums, taps;
-    std::optional<Variable> next = line_of(block, tile, at, used.front());
+      for (int64_t part = 0; part < tile.parts && plan_.y.uses(tile.rows, row); ++part)
+        used.emplace_back(row, part);
+    std::map<int64_t, Variable> sums;
+    std::map<std::pair<int64_t, int64_t>, Variable> taps;
+    const auto line_at = [&](size_t n) {
+      return line_of(block, tile, at, used[n].first, used[n].second);
+    };
+    std::optional<Variable> next = line_at(0);
     for (size_t n = 0; n < used.size(); ++n) {
       const Variable line = *next;
-      if (n + 1 < used.size()) next = line_of(block, tile, at, used[n + 1]);
+      const auto [row, part] = used[n];
+      if (n + 1 < used.size()) next = line_at(n + 1);
       for (int64_t i = 0; i < tile.rows; ++i) {
-        const int64_t down = used[n] - i * plan_.y.stride, r = down / plan_.y.dilation;
+        const int64_t down = row - i * plan_.y.stride, r = down / plan_.y.dilation;
         if (down < 0 || down % plan_.y.dilation != 0 || r >= plan_.y.taps) continue;
-        if (r == 0) sums.emplace(i, new_sums(block, tile));
-        if (tile.staged) taps.erase(r);
-        if (!taps.contains(r)) taps.emplace(r, taps_of(block, tile, at, r));
-        add_products(block, tile, sums.at(i), line, taps.at(r));
-        if (r == plan_.y.taps - 1) store_row(block, tile, at, i, sums.at(i));
+        if (r == 0 && part == 0) sums.emplace(i, new_sums(block, tile));
+        const std::pair key(r, part);
+        if (tile.staged) taps.erase(key);
+        if (!taps.contains(key)) taps.emplace(key, taps_of(block, tile, at, r, part));
+        add_products(block, tile, sums.at(i), line, taps.at(key));
+        if (r == plan_.y.taps - 1 && part == tile.parts - 1)
+          store_row(block, tile, at, i, sums.at(i));
       }
     }
   }
@@ -583,7 +681,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     };
     const SymInt y = bounded("y", thread.y + row, plan_.y.out),
                  x = bounded("x", thread.x + i, plan_.x.out);
-    const std::vector<SymInt> at = {thread.image, thread.channel + lane, y, x};
+    const std::vector<SymInt> at = index_of(thread.image, thread.channel + lane, y, x);
     const std::vector<Sink> results = results_at(at, ir::element(sums, i * tile.vector + lane));
     TCC_CHECK(!results.empty(), "a result needs other elements of the convolution than its own");
     append(body, vectorize(results, lane));
@@ -623,6 +721,10 @@ class DepthwiseTemplate : public Template {
   std::string_view name() const override { return "depthwise"; }
   int version() const override { return 2; }
   int specificity() const override { return 1; }
+  // Groups of several channels are products, too, which other templates compute.
+  bool is_compared(const Region& region) const override {
+    return region.anchor && has_small_groups(*region.anchor);
+  }
 
   Match match(const Region& region, const Target& target) const override {
     const OrRefusal<Plan> plan = plan_depthwise(region, target);

@@ -83,6 +83,10 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
   std::string_view name() const override { return "gemm_sm80"; }
   int version() const override { return 1; }
   int specificity() const override { return 1; }
+  // Its least tiles are smaller than those of other units.
+  bool is_compared(const Region& region) const override {
+    return region.anchor && has_small_groups(*region.anchor);
+  }
 
  protected:
   std::string_view unit() const override { return "mma"; }

@@ -1,6 +1,9 @@
-// Random depthwise convolutions with random configs of their template, against the reference. A
-// software device is taken for one whose workgroups run side by side.
+// Random convolutions in small groups, depthwise ones among them, with random configs of their
+// template, against the reference. A software device is taken for one whose workgroups run side by
+// side.
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
@@ -45,22 +48,90 @@ Product draw_depthwise(std::mt19937_64& random) {
   return product;
 }
 
-TEST(Depthwise, AgreesWithTheReference) {
-  for (const std::string& name : devices_present(Devices::software)) {
-    const std::shared_ptr<runtime::Device> device = open_once(name);
-    sched::Target target = device->target();
-    target.serial_workgroups = false;
-    int64_t own = 0;
-    const int64_t first = number_from("TCC_PRODUCTS_SEED", 1),
-                  count = number_from("TCC_PRODUCTS_COUNT", 24);
-    for (int64_t seed = first; seed < first + count; ++seed)
-      check_product(device, target, static_cast<uint64_t>(seed), draw_depthwise,
-                    [&](const exec::Executable& executable) {
-                      for (const exec::KernelBinary& kernel : executable.kernels)
-                        own += kernel.template_name == "depthwise";
-                    });
-    EXPECT_GE(own, count) << "of " << name;
+// Groups of several channels, of images of one or two dims whose channels are first or last in
+// memory. The results' are last.
+Product draw_grouped(std::mt19937_64& random) {
+  const bool is_line = random() % 4 == 0, is_last = random() % 4 != 0, computes = random() % 3 == 0;
+  const auto side = [&] { return random() % 8 == 0 ? 1 : 1 + static_cast<int64_t>(random() % 18); };
+  const int64_t n = pick(random, {1, 2}), groups = pick(random, {2, 3, 8, 9, 16}),
+                inputs = pick(random, {1, 2, 3, 4, 4, 8, 12}),
+                outputs = pick(random, {1, 2, 3, 4, 4, 8, 12}), h = is_line ? 1 : side(),
+                w = side();
+  const int64_t taps_y = is_line ? 1 : pick(random, {1, 3, 3, 5}),
+                taps_x = pick(random, {1, 3, 3, 5}), stride = pick(random, {1, 1, 2}),
+                dilation = pick(random, {1, 1, 1, 2});
+  const auto padding = [&](int64_t taps) { return (taps - 1) * dilation / 2; };
+  const auto out = [&](int64_t extent, int64_t taps) {
+    return (extent + 2 * padding(taps) - (taps - 1) * dilation - 1) / stride + 1;
+  };
+  // Of one dim: [n, c, w].
+  const auto image = [&](int64_t c, int64_t y, int64_t x) {
+    return is_line ? shape({n, x, c}) : shape({n, y, x, c});
+  };
+  const char *to_first = is_line ? "[0, 2, 1]" : "[0, 3, 1, 2]",
+             *to_last = is_line ? "[0, 2, 1]" : "[0, 2, 3, 1]";
+  const int64_t c = groups * inputs, o = groups * outputs, oh = is_line ? 1 : out(h, taps_y),
+                ow = out(w, taps_x);
+  const std::string given = is_last   ? image(c, h, w)
+                            : is_line ? shape({n, c, w})
+                                      : shape({n, c, h, w});
+  Product product;
+  product.dtype = random() % 2 == 0 ? "bf16" : random() % 2 == 0 ? "f16" : "";
+  std::string image_name = "x";
+  product.text = str("tcc: 1\nname: grouped\ninputs:\n  x: {dtype: f32, shape: ", given,
+                     "}\n  f: {dtype: f32, shape: ",
+                     is_line ? shape({o, inputs, taps_x}) : shape({o, inputs, taps_y, taps_x}),
+                     "}\n  b: {dtype: f32, shape: ", is_line ? shape({o, 1}) : shape({o, 1, 1}),
+                     "}\n  r: {dtype: f32, shape: ", image(o, oh, ow), "}\nnodes:\n");
+  if (is_last) {
+    product.text += str("  - {out: image, op: permute, in: [x], dims: ", to_first, "}\n");
+    image_name = "image";
   }
+  if (computes) {
+    product.text += str("  - {out: made, op: neg, in: [", image_name, "]}\n");
+    image_name = "made";
+  }
+  const std::string pads =
+      is_line ? shape({padding(taps_x)}) : shape({padding(taps_y), padding(taps_x)});
+  product.text += str(
+      "  - {out: residual, op: permute, in: [r], dims: ", to_first,
+      "}\n  - {out: s, op: ", is_line ? "conv1d" : "conv2d", ", in: [", image_name,
+      ", f], groups: ", groups, ", stride: ", stride, ", dilation: ", dilation, ", padding: ", pads,
+      "}\n  - {out: t, op: add, in: [s, b]}\n  - {out: u, op: mul, in: [t, residual]}\n"
+      "  - {out: y, op: permute, in: [u], dims: ",
+      to_last, "}\noutputs: [y]\n");
+  return product;
+}
+
+// Returns how many kernels the template has.
+int64_t check_all(const std::string& name, const Draw& draw, int64_t count) {
+  const std::shared_ptr<runtime::Device> device = open_once(name);
+  sched::Target target = device->target();
+  target.serial_workgroups = false;
+  int64_t own = 0;
+  const int64_t first = number_from("TCC_PRODUCTS_SEED", 1);
+  for (int64_t seed = first; seed < first + count; ++seed)
+    check_product(device, target, static_cast<uint64_t>(seed), draw,
+                  [&](const exec::Executable& executable) {
+                    for (const exec::KernelBinary& kernel : executable.kernels)
+                      own += kernel.template_name == "depthwise";
+                  });
+  return own;
+}
+
+TEST(Depthwise, AgreesWithTheReference) {
+  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 24);
+  for (const std::string& name : devices_present(Devices::software))
+    EXPECT_GE(check_all(name, draw_depthwise, count), count) << "of " << name;
+}
+
+// Templates of products are switched off, so that estimates do not decide.
+TEST(Depthwise, GroupsAgreeWithTheReference) {
+  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 24);
+  ::setenv("TCC_TEMPLATES", "-contraction,-gemv,-gemm_sm90,-fma_sm90,-gemm_sm80,-gemm_coopmat", 1);
+  for (const std::string& name : devices_present(Devices::software))
+    EXPECT_GE(check_all(name, draw_grouped, count), count) << "of " << name;
+  ::unsetenv("TCC_TEMPLATES");
 }
 
 // A block of ConvNeXt: the image stays channels last from the convolution to what reads it.
@@ -82,6 +153,28 @@ TEST(Depthwise, GpusHaveItsTemplate) {
     EXPECT_EQ(executable.kernels[0].template_name, "depthwise") << name;
     EXPECT_EQ(executable.kernels[1].template_name, "reduction") << name;
   }
+}
+
+// The estimates decide whether groups are products: for matrix units, four channels are few.
+TEST(Depthwise, TakesGroupsOfFewChannels) {
+  const auto template_of = [](const char* target, int64_t channels) {
+    const std::string text =
+        str("tcc: 1\nname: groups\ninputs: {x: {dtype: bf16, shape: [64, 28, 28, ", 32 * channels,
+            "]}}\nweights: {w: {dtype: bf16, shape: [", 32 * channels, ", ", channels,
+            ", 3, 3], init: {normal: 0.1}}}\nnodes:\n"
+            "  - {out: image, op: permute, in: [x], dims: [0, 3, 1, 2]}\n"
+            "  - {out: c, op: conv2d, in: [image, w], groups: 32, padding: 1}\n"
+            "  - {out: y, op: permute, in: [c], dims: [0, 2, 3, 1]}\noutputs: [y]\n");
+    const ir::Graph graph = parse_yaml_graph(text, "groups.yaml", ".").bind({});
+    return std::string(backends::schedule(graph, sched::target_by_name(target))
+                           .regions.at(0)
+                           .candidate()
+                           .kernel_template()
+                           .name());
+  };
+  for (const char* target : {"cuda:sm_90a", "cuda:sm_80", "vulkan:nvidia", "vulkan:amd-rdna"})
+    EXPECT_EQ(template_of(target, 4), "depthwise") << target;
+  EXPECT_EQ(template_of("cuda:sm_90a", 32), "gemm_sm90");
 }
 
 }  // namespace
