@@ -34,6 +34,8 @@ GemmCoopmat parameters_of_config(const CoopmatGemm& gemm, const kernels::Product
   g.unit_k = c["unit_k"];
   g.stages = c["stages"];
   g.paired = c["paired"];
+  g.ahead = c["ahead"];
+  g.uncached = c["uncached"];
   g.slices = c["slices"];
   g.band = c["band"];
   return g;
@@ -73,11 +75,15 @@ std::vector<int64_t> sizes_of(const CoopmatGemm& gemm, int exec::MatrixUnit::*si
 int64_t registers_of(const GemmCoopmat& g, bool turns) {
   return coopmat::registers(g) + (turns ? 0 : coopmat::turned_registers(g));
 }
+// Those without which a kernel spills. NVIDIA's compiler needs few for addresses.
+int64_t least_registers_of(const GemmCoopmat& g, bool turns) {
+  return turns ? coopmat::data_registers(g) + 15 : registers_of(g, turns);
+}
 
 class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
  public:
   std::string_view name() const override { return "gemm_coopmat"; }
-  int version() const override { return 3; }
+  int version() const override { return 4; }
   int specificity() const override { return 1; }
 
  protected:
@@ -111,8 +117,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
 
   std::vector<Parameter> parameters(const CoopmatGemm& gemm) const override {
     return {
-        {"block_m", {16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
-        {"block_n", {16, 32, 64, 128, 256}, "columns of a workgroup's tile"},
+        {"block_m", {16, 32, 64, 96, 128, 160, 192, 256}, "rows of a workgroup's tile"},
+        {"block_n", {16, 32, 64, 96, 128, 160, 192, 256}, "columns of a workgroup's tile"},
         {"block_k", {16, 32, 64, 128}, "elements of k in a tile"},
         {"subgroups_m", {1, 2, 4}, "subgroups along the tile's rows"},
         {"subgroups_n", {1, 2, 4}, "subgroups along the tile's columns"},
@@ -123,6 +129,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {"paired",
          {0, 1},
          "whether two tiles of an operand come at once, in whole lines of memory"},
+        {"ahead", {0, 1}, "whether paired tiles come two turns before they are multiplied"},
+        {"uncached", {0, 1}, "whether tiles pass by the first cache"},
         {"slices", {1, 2, 4}, "groups of subgroups that share the k of a tile"},
         {"band", {1, 4, 8}, "rows of tiles that are walked together"},
     };
@@ -158,7 +166,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {"accumulators, matrices and the tile on its way fit into registers",
          [registers, turns = turns_matrices(target),
           software = target.indexed_registers](const Shape& s) {
-           return registers_of(s.kernel, turns) <=
+           return least_registers_of(s.kernel, turns) <=
                   (software ? registers
                             : std::min<int64_t>(255, registers / coopmat::threads(s.kernel)));
          }},
@@ -197,6 +205,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
                                 {"unit_k", unit.k},
                                 {"stages", 1},
                                 {"paired", paired},
+                                {"ahead", 0},
+                                {"uncached", 0},
                                 {"slices", slices}});
     return candidates;
   }
@@ -282,6 +292,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     kernel.parameters = parameters_of(s.kernel, "GemmCoopmat", "common/gemm_coopmat_shape.h");
     add_parameters(kernel.parameters, "sizes", coopmat::sizes(s.kernel));
     kernel.needs.extensions = s.gemm.extensions();
+    if (s.kernel.ahead) kernel.needs.extensions.insert("GL_EXT_buffer_reference_uvec2");
     kernel.needs.matrix_units = {*s.unit};
     bring(kernel, writer, s, true);
     bring(kernel, writer, s, false);
