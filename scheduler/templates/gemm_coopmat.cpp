@@ -191,10 +191,15 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {16, 16, 64, 1, 1},   {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},   {32, 32, 32, 2, 2},
     };
     const int64_t element = size_bytes(gemm.dtype);
+    struct Way {
+      int64_t paired, ahead, slices;
+    };
+    std::vector<Way> ways = {{0, 0, 1}, {1, 0, 1}, {0, 0, 2}, {0, 0, 4}};
+    if (gemm.whole_lines) ways.push_back({1, 1, 1});
     std::vector<Config> candidates;
     for (const exec::MatrixUnit& unit : gemm.units)
       for (const Candidate& c : kCandidates)
-        for (const auto& [paired, slices] : {std::pair{0, 1}, {1, 1}, {0, 2}, {0, 4}})
+        for (const auto& [paired, ahead, slices] : ways)
           candidates.push_back({{"block_m", c.block_m},
                                 {"block_n", c.block_n},
                                 {"block_k", c.bytes_k / element},
@@ -205,7 +210,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
                                 {"unit_k", unit.k},
                                 {"stages", 1},
                                 {"paired", paired},
-                                {"ahead", 0},
+                                {"ahead", ahead},
                                 {"uncached", 0},
                                 {"slices", slices}});
     return candidates;
@@ -226,7 +231,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     constexpr double kFill = 1500;        // cycles until the first tile is there
     constexpr double kMultiplied = 1.5;   // cycles of products with barriers over those alone
     // Cycles between two tiles of k that nothing hides, and where loads are of whole lines.
-    constexpr double kLatency = 1000, kLineLatency = 680;
+    constexpr double kLatency = 1000, kLineLatency = 680, kAheadLatency = 150;
     constexpr double kThreads = 128;  // that keep all matrix units of a compute unit busy
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     const auto line = static_cast<double>(g.block_k * s.element);
@@ -265,15 +270,18 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     const auto tiles = static_cast<double>(s.tiles);
     const double rounds = std::ceil(tiles / (units * resident));
     const double busy = std::min(resident, std::ceil(tiles / units));
-    // Other workgroups of a unit hide a part of the loads: measured on an H200.
-    const bool lines = g.paired && loads_whole_lines(target);
-    const double exposed = lines || busy * slices > 1 ? 0.6 : 0.9;
+    // Other workgroups of a unit hide a part of the loads: measured on an H200. Loads that are two
+    // turns ahead are in flight all the time.
+    const bool lines = g.paired && loads_whole_lines(target), ahead = lines && g.ahead;
+    const double exposed = ahead ? 0.35 : lines || busy * slices > 1 ? 0.6 : 0.9;
+    const double latency = ahead ? kAheadLatency : lines ? kLineLatency : kLatency;
+    const double coming = slices * (m + n) * line / kCacheBytes;
     const double turn =
-        std::max(multiplied, shared) + loading + exposed * slices * (m + n) * line / kCacheBytes;
+        std::max({multiplied, shared, ahead ? coming : 0}) + loading + exposed * coming;
     // The cores of a CPU have no units that more threads would keep busy: slices work in turn.
     const double in_turn = target.is_cpu ? slices : 1;
-    const double alone = in_turn * (lines ? kLineLatency : kLatency) + loading +
-                         multiplied * std::max(1.0, in_turn * kThreads / threads);
+    const double alone =
+        in_turn * latency + loading + multiplied * std::max(1.0, in_turn * kThreads / threads);
     GemmCycles cycles;
     cycles.working =
         kFill + rounds * (turns * std::max(busy * turn, alone) +

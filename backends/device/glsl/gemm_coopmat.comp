@@ -358,9 +358,9 @@ TCC_ENTRY {
     i32 first = number_of(TCC_BUFFERS batch, (origin) + line_row + odd * 4, inside ? k : 0);     \
     i32 apart = number_of(TCC_BUFFERS 0, STEP_ROWS, 0) - number_of(TCC_BUFFERS 0, 0, 0);         \
     Chunks from = chunks_from(uvec2(buffer), first);                                             \
-    [[unroll]] for (i32 s = odd; s < loads; s += 2) {                                            \
-      next[s][0] = from.v[s / 2 * apart];                                                        \
-      if (!inside) next[s][0] = uvec4(0);                                                        \
+    [[unroll]] for (i32 s = 0; s < loads / 2; ++s) {                                             \
+      next[2 * s + odd][0] = from.v[s * apart];                                                  \
+      if (!inside) next[2 * s + odd][0] = uvec4(0);                                              \
     }                                                                                            \
   }
 #if params_ahead && params_product_a_load == Load_tiles && !RAGGED(params_product_m, BLOCK_M)
