@@ -4,7 +4,7 @@
 // A workgroup computes a block_m x block_n tile, a subgroup (block_m / subgroups_m) x (block_n / subgroups_n) of it, by
 // matrices of unit_m x unit_n x unit_k. Tiles of A and B go through shared memory. Threads load the next one into
 // registers, 16 bytes at a time, before this one is multiplied, and store it after that: no register lives from one turn
-// of the main loop to the next, which compilers would copy.
+// of the main loop to the next, which compilers would copy. Only paired tiles may come two turns ahead.
 //
 // Slices are groups of subgroups that have the same tile, and take turns at its tiles of k. Each has its place in shared
 // memory, and their sums are added up on their way to the epilogue.
