@@ -33,8 +33,9 @@ GemmCoopmat parameters_of_config(const CoopmatGemm& gemm, const kernels::Product
   g.unit_n = c["unit_n"];
   g.unit_k = c["unit_k"];
   g.stages = c["stages"];
-  g.ahead = c["ahead"];
   g.paired = c["paired"];
+  g.ahead = c["ahead"];
+  g.uncached = c["uncached"];
   g.slices = c["slices"];
   g.band = c["band"];
   return g;
@@ -74,6 +75,10 @@ std::vector<int64_t> sizes_of(const CoopmatGemm& gemm, int exec::MatrixUnit::*si
 int64_t registers_of(const GemmCoopmat& g, bool turns) {
   return coopmat::registers(g) + (turns ? 0 : coopmat::turned_registers(g));
 }
+// Those without which a kernel spills. NVIDIA's compiler needs few for addresses.
+int64_t least_registers_of(const GemmCoopmat& g, bool turns) {
+  return turns ? coopmat::data_registers(g) + 15 : registers_of(g, turns);
+}
 
 class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
  public:
@@ -112,8 +117,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
 
   std::vector<Parameter> parameters(const CoopmatGemm& gemm) const override {
     return {
-        {"block_m", {16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
-        {"block_n", {16, 32, 64, 128, 256}, "columns of a workgroup's tile"},
+        {"block_m", {16, 32, 64, 96, 128, 160, 192, 256}, "rows of a workgroup's tile"},
+        {"block_n", {16, 32, 64, 96, 128, 160, 192, 256}, "columns of a workgroup's tile"},
         {"block_k", {16, 32, 64, 128}, "elements of k in a tile"},
         {"subgroups_m", {1, 2, 4}, "subgroups along the tile's rows"},
         {"subgroups_n", {1, 2, 4}, "subgroups along the tile's columns"},
@@ -124,7 +129,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {"paired",
          {0, 1},
          "whether two tiles of an operand come at once, in whole lines of memory"},
-        {"ahead", {1, 2, 4}, "tiles of k on their way in registers"},
+        {"ahead", {1, 2, 4}, "turns of the main loop between the load of a tile and its products"},
+        {"uncached", {0, 1}, "whether tiles pass by the first cache"},
         {"slices", {1, 2, 4}, "groups of subgroups that share the k of a tile"},
         {"band", {1, 4, 8}, "rows of tiles that are walked together"},
     };
@@ -162,7 +168,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {"accumulators, matrices and the tile on its way fit into registers",
          [registers, turns = turns_matrices(target),
           software = target.indexed_registers](const Shape& s) {
-           return registers_of(s.kernel, turns) <=
+           return least_registers_of(s.kernel, turns) <=
                   (software ? registers
                             : std::min<int64_t>(255, registers / coopmat::threads(s.kernel)));
          }},
@@ -186,16 +192,17 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {64, 32, 128, 2, 1},  {32, 32, 128, 2, 1},  {32, 16, 128, 2, 1},  {32, 32, 64, 1, 1},
         {16, 16, 64, 1, 1},   {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},   {32, 32, 32, 2, 2},
     };
-    struct Turns {
+    const int64_t element = size_bytes(gemm.dtype);
+    struct Way {
       int64_t paired, ahead, slices;
     };
-    static constexpr Turns kTurns[] = {{0, 1, 1}, {1, 1, 1}, {0, 1, 2}, {0, 1, 4}, {0, 2, 1},
-                                       {0, 2, 2}, {0, 2, 4}, {0, 4, 1}, {0, 4, 2}, {0, 4, 4}};
-    const int64_t element = size_bytes(gemm.dtype);
+    std::vector<Way> ways = {{0, 1, 1}, {1, 1, 1}, {0, 1, 2}, {0, 1, 4}, {0, 2, 1},
+                             {0, 2, 2}, {0, 2, 4}, {0, 4, 1}, {0, 4, 2}, {0, 4, 4}};
+    if (gemm.whole_lines) ways.push_back({1, 2, 1});
     std::vector<Config> candidates;
     for (const exec::MatrixUnit& unit : gemm.units)
       for (const Candidate& c : kCandidates)
-        for (const auto& [paired, ahead, slices] : kTurns)
+        for (const auto& [paired, ahead, slices] : ways)
           candidates.push_back({{"block_m", c.block_m},
                                 {"block_n", c.block_n},
                                 {"block_k", c.bytes_k / element},
@@ -207,6 +214,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
                                 {"stages", 1},
                                 {"paired", paired},
                                 {"ahead", ahead},
+                                {"uncached", 0},
                                 {"slices", slices}});
     return candidates;
   }
@@ -227,7 +235,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     constexpr double kMultiplied = 1.5;   // cycles of products with barriers over those alone
     // Cycles between two tiles of k that nothing hides, of which loads take so many, and where
     // loads are of whole lines.
-    constexpr double kLatency = 1000, kLoads = 650, kLineLatency = 680;
+    constexpr double kLatency = 1000, kLoads = 650, kLineLatency = 680, kAheadLatency = 150;
     constexpr double kThreads = 128;  // that keep all matrix units of a compute unit busy
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     const auto line = static_cast<double>(g.block_k * s.element);
@@ -266,16 +274,20 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     const auto tiles = static_cast<double>(s.tiles);
     const double rounds = std::ceil(tiles / (units * resident));
     const double busy = std::min(resident, std::ceil(tiles / units));
-    // Other workgroups of a unit hide a part of the loads: measured on an H200.
-    const bool lines = g.paired && loads_whole_lines(target);
-    const double exposed = lines || busy * slices > 1 ? 0.6 : 0.9;
+    // Other workgroups of a unit hide a part of the loads: measured on an H200. Loads that are two
+    // turns ahead are in flight all the time.
+    const bool lines = g.paired && loads_whole_lines(target), ahead = lines && g.ahead > 1;
+    const double exposed = ahead ? 0.35 : lines || busy * slices > 1 ? 0.6 : 0.9;
+    const double latency = ahead   ? kAheadLatency
+                           : lines ? kLineLatency
+                                   : kLatency - kLoads * (1 - 1 / static_cast<double>(g.ahead));
+    const double coming = slices * (m + n) * line / kCacheBytes;
     const double turn =
-        std::max(multiplied, shared) + loading + exposed * slices * (m + n) * line / kCacheBytes;
+        std::max({multiplied, shared, ahead ? coming : 0}) + loading + exposed * coming;
     // The cores of a CPU have no units that more threads would keep busy: slices work in turn.
     const double in_turn = target.is_cpu ? slices : 1;
-    const double latency = kLatency - kLoads * (1 - 1 / static_cast<double>(g.ahead));
-    const double alone = in_turn * (lines ? kLineLatency : latency) + loading +
-                         multiplied * std::max(1.0, in_turn * kThreads / threads);
+    const double alone =
+        in_turn * latency + loading + multiplied * std::max(1.0, in_turn * kThreads / threads);
     GemmCycles cycles;
     cycles.working =
         kFill + rounds * (turns * std::max(busy * turn, alone) +
@@ -294,6 +306,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     kernel.parameters = parameters_of(s.kernel, "GemmCoopmat", "common/gemm_coopmat_shape.h");
     add_parameters(kernel.parameters, "sizes", coopmat::sizes(s.kernel));
     kernel.needs.extensions = s.gemm.extensions();
+    if (s.kernel.paired && s.kernel.ahead > 1)
+      kernel.needs.extensions.insert("GL_EXT_buffer_reference_uvec2");
     kernel.needs.matrix_units = {*s.unit};
     bring(kernel, writer, s, true);
     bring(kernel, writer, s, false);

@@ -99,6 +99,21 @@ TEST_F(CoopmatTemplate, DefaultsFitRegisters) {
   EXPECT_LE(elements(coopmat_devices()[2], false), 64 * 32);
 }
 
+// Tiles of large products come ahead where whole lines are worth it.
+TEST_F(CoopmatTemplate, TilesOfLargeProductsComeAhead) {
+  use(true);
+  const auto ahead = [&](const Device& device, const char* dtype, const char* out) {
+    const test::Recorder seen;
+    compiled(product(dtype, out, 4096, 4096, 4096, true), target_of(device), &seen);
+    return seen.config["paired"] && seen.config["ahead"] == 2;
+  };
+  for (const Device& device : coopmat_devices()) {
+    const bool nvidia = std::string_view(device.name) == "nvidia";
+    EXPECT_EQ(ahead(device, "f16", ""), nvidia) << device.name;
+    EXPECT_EQ(ahead(device, "i8", "i32"), nvidia) << device.name;
+  }
+}
+
 TEST_F(CoopmatTemplate, FewTilesShareTheirK) {
   use(true);
   const auto slices = [&](const char* name, int64_t m, int64_t n, int64_t k) {
