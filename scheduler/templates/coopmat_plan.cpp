@@ -79,8 +79,7 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target) 
   if (region.anchor->op_name() == "convolution" &&
       !(gemm->plan.m.size().is_const() && gemm->plan.n.size().is_const()))
     return Refusal{"a convolution of an open number of images"};
-  CoopmatGemm product{
-      *std::move(gemm), std::nullopt, false, target.subgroup_size, loads_whole_lines(target), {}};
+  CoopmatGemm product{*std::move(gemm), std::nullopt, false, target.subgroup_size, {}};
   const ContractionPlan& plan = product.plan;
   const SymInt k = plan.k.size();
   restrict_load(region, product.a, plan.a, product.a.major_k ? k : plan.m.size());

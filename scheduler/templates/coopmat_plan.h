@@ -16,7 +16,6 @@ struct CoopmatGemm : Gemm {
   std::optional<ConvView> image;        // of the operand whose load is im2col
   bool gathers = false;                 // a convolution's image is computed, element by element
   int64_t subgroup = 32;                // threads
-  bool whole_lines = false;             // loads_whole_lines() of the target
   std::vector<exec::MatrixUnit> units;  // that multiply the plan's A by its B
 
   // The unit of these sizes, on the sides of a kernel; null: there is none.

@@ -34,8 +34,6 @@ GemmCoopmat parameters_of_config(const CoopmatGemm& gemm, const kernels::Product
   g.unit_k = c["unit_k"];
   g.stages = c["stages"];
   g.paired = c["paired"];
-  g.ahead = c["ahead"];
-  g.uncached = c["uncached"];
   g.slices = c["slices"];
   g.band = c["band"];
   return g;
@@ -75,15 +73,11 @@ std::vector<int64_t> sizes_of(const CoopmatGemm& gemm, int exec::MatrixUnit::*si
 int64_t registers_of(const GemmCoopmat& g, bool turns) {
   return coopmat::registers(g) + (turns ? 0 : coopmat::turned_registers(g));
 }
-// Those without which a kernel spills. NVIDIA's compiler needs few for addresses.
-int64_t least_registers_of(const GemmCoopmat& g, bool turns) {
-  return turns ? coopmat::data_registers(g) + 15 : registers_of(g, turns);
-}
 
 class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
  public:
   std::string_view name() const override { return "gemm_coopmat"; }
-  int version() const override { return 4; }
+  int version() const override { return 3; }
   int specificity() const override { return 1; }
 
  protected:
@@ -117,8 +111,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
 
   std::vector<Parameter> parameters(const CoopmatGemm& gemm) const override {
     return {
-        {"block_m", {16, 32, 64, 96, 128, 160, 192, 256}, "rows of a workgroup's tile"},
-        {"block_n", {16, 32, 64, 96, 128, 160, 192, 256}, "columns of a workgroup's tile"},
+        {"block_m", {16, 32, 64, 96, 128, 192, 256}, "rows of a workgroup's tile"},
+        {"block_n", {16, 32, 64, 96, 128, 192, 256}, "columns of a workgroup's tile"},
         {"block_k", {16, 32, 64, 128}, "elements of k in a tile"},
         {"subgroups_m", {1, 2, 4}, "subgroups along the tile's rows"},
         {"subgroups_n", {1, 2, 4}, "subgroups along the tile's columns"},
@@ -129,8 +123,6 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {"paired",
          {0, 1},
          "whether two tiles of an operand come at once, in whole lines of memory"},
-        {"ahead", {1, 2, 4}, "turns of the main loop between the load of a tile and its products"},
-        {"uncached", {0, 1}, "whether tiles pass by the first cache"},
         {"slices", {1, 2, 4}, "groups of subgroups that share the k of a tile"},
         {"band", {1, 4, 8}, "rows of tiles that are walked together"},
     };
@@ -149,8 +141,6 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
          [](const Shape& s) { return coopmat::legal_tiles(s.kernel); }},
         {"paired tiles are lines of 64 bytes along k, which threads load in equal parts",
          [](const Shape& s) { return coopmat::legal_pair(s.kernel); }},
-        {"no more tiles on their way than a slice has",
-         [](const Shape& s) { return coopmat::legal_ahead(s.kernel); }},
         {"no more slices than tiles of k",
          [](const Shape& s) { return coopmat::legal_slices(s.kernel); }},
         {"a subgroup multiplies at most 128 matrices in a turn of the main loop",
@@ -168,7 +158,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {"accumulators, matrices and the tile on its way fit into registers",
          [registers, turns = turns_matrices(target),
           software = target.indexed_registers](const Shape& s) {
-           return least_registers_of(s.kernel, turns) <=
+           return registers_of(s.kernel, turns) <=
                   (software ? registers
                             : std::min<int64_t>(255, registers / coopmat::threads(s.kernel)));
          }},
@@ -191,18 +181,14 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {32, 64, 256, 2, 2},  {32, 32, 256, 2, 2},  {16, 64, 256, 1, 4},  {16, 32, 256, 1, 2},
         {64, 32, 128, 2, 1},  {32, 32, 128, 2, 1},  {32, 16, 128, 2, 1},  {32, 32, 64, 1, 1},
         {16, 16, 64, 1, 1},   {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},   {32, 32, 32, 2, 2},
+        {96, 64, 64, 2, 2},   {64, 96, 64, 2, 2},   {96, 64, 64, 1, 2},   {64, 96, 64, 2, 1},
+        {96, 96, 64, 2, 2},   {96, 32, 128, 2, 1},  {32, 96, 128, 1, 2},
     };
     const int64_t element = size_bytes(gemm.dtype);
-    struct Way {
-      int64_t paired, ahead, slices;
-    };
-    std::vector<Way> ways = {{0, 1, 1}, {1, 1, 1}, {0, 1, 2}, {0, 1, 4}, {0, 2, 1},
-                             {0, 2, 2}, {0, 2, 4}, {0, 4, 1}, {0, 4, 2}, {0, 4, 4}};
-    if (gemm.whole_lines) ways.push_back({1, 2, 1});
     std::vector<Config> candidates;
     for (const exec::MatrixUnit& unit : gemm.units)
       for (const Candidate& c : kCandidates)
-        for (const auto& [paired, ahead, slices] : ways)
+        for (const auto& [paired, slices] : {std::pair{0, 1}, {1, 1}, {0, 2}, {0, 4}})
           candidates.push_back({{"block_m", c.block_m},
                                 {"block_n", c.block_n},
                                 {"block_k", c.bytes_k / element},
@@ -213,8 +199,6 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
                                 {"unit_k", unit.k},
                                 {"stages", 1},
                                 {"paired", paired},
-                                {"ahead", ahead},
-                                {"uncached", 0},
                                 {"slices", slices}});
     return candidates;
   }
@@ -233,9 +217,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kFill = 1500;        // cycles until the first tile is there
     constexpr double kMultiplied = 1.5;   // cycles of products with barriers over those alone
-    // Cycles between two tiles of k that nothing hides, of which loads take so many, and where
-    // loads are of whole lines.
-    constexpr double kLatency = 1000, kLoads = 650, kLineLatency = 680, kAheadLatency = 150;
+    // Cycles between two tiles of k that nothing hides, and where loads are of whole lines.
+    constexpr double kLatency = 1000, kLineLatency = 680;
     constexpr double kThreads = 128;  // that keep all matrix units of a compute unit busy
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     const auto line = static_cast<double>(g.block_k * s.element);
@@ -274,20 +257,15 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     const auto tiles = static_cast<double>(s.tiles);
     const double rounds = std::ceil(tiles / (units * resident));
     const double busy = std::min(resident, std::ceil(tiles / units));
-    // Other workgroups of a unit hide a part of the loads: measured on an H200. Loads that are two
-    // turns ahead are in flight all the time.
-    const bool lines = g.paired && loads_whole_lines(target), ahead = lines && g.ahead > 1;
-    const double exposed = ahead ? 0.35 : lines || busy * slices > 1 ? 0.6 : 0.9;
-    const double latency = ahead   ? kAheadLatency
-                           : lines ? kLineLatency
-                                   : kLatency - kLoads * (1 - 1 / static_cast<double>(g.ahead));
-    const double coming = slices * (m + n) * line / kCacheBytes;
+    // Other workgroups of a unit hide a part of the loads: measured on an H200.
+    const bool lines = g.paired && loads_whole_lines(target);
+    const double exposed = lines || busy * slices > 1 ? 0.6 : 0.9;
     const double turn =
-        std::max({multiplied, shared, ahead ? coming : 0}) + loading + exposed * coming;
+        std::max(multiplied, shared) + loading + exposed * slices * (m + n) * line / kCacheBytes;
     // The cores of a CPU have no units that more threads would keep busy: slices work in turn.
     const double in_turn = target.is_cpu ? slices : 1;
-    const double alone =
-        in_turn * latency + loading + multiplied * std::max(1.0, in_turn * kThreads / threads);
+    const double alone = in_turn * (lines ? kLineLatency : kLatency) + loading +
+                         multiplied * std::max(1.0, in_turn * kThreads / threads);
     GemmCycles cycles;
     cycles.working =
         kFill + rounds * (turns * std::max(busy * turn, alone) +
@@ -306,8 +284,6 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     kernel.parameters = parameters_of(s.kernel, "GemmCoopmat", "common/gemm_coopmat_shape.h");
     add_parameters(kernel.parameters, "sizes", coopmat::sizes(s.kernel));
     kernel.needs.extensions = s.gemm.extensions();
-    if (s.kernel.paired && s.kernel.ahead > 1)
-      kernel.needs.extensions.insert("GL_EXT_buffer_reference_uvec2");
     kernel.needs.matrix_units = {*s.unit};
     bring(kernel, writer, s, true);
     bring(kernel, writer, s, false);

@@ -15,12 +15,10 @@ struct GemmCoopmat {
   Int subgroup = 32;  // threads
   Int unit_m = 16, unit_n = 16, unit_k = 16;
   Sum unit_sum = Sum::f32;
-  Int stages = 2;    // tiles of k in shared memory
-  Int paired = 0;    // 1: two tiles of k of one operand come in a turn of the main loop
-  Int ahead = 1;     // turns of the main loop between the load of a tile and its products
-  Int uncached = 0;  // 1: tiles pass by the first cache
-  Int slices = 1;    // groups of subgroups that share the k of a tile
-  Int band = 1;      // rows of tiles that are walked together
+  Int stages = 2;  // tiles of k in shared memory
+  Int paired = 0;  // 1: two tiles of k of one operand come in a turn of the main loop
+  Int slices = 1;  // groups of subgroups that share the k of a tile
+  Int band = 1;    // rows of tiles that are walked together
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -37,27 +35,20 @@ struct GemmCoopmat {
     visit("unit_sum", unit_sum);
     visit("stages", stages);
     visit("paired", paired);
-    visit("ahead", ahead);
-    visit("uncached", uncached);
     visit("slices", slices);
     visit("band", band);
   }
 };
 
-// A tile of an operand in shared memory: its columns are neighbours in memory. A line has
-// rows / lines rows side by side: those with numbers that are `lines` apart.
+// A tile of an operand in shared memory: its columns are neighbours in memory.
 struct CoopmatTile {
   Int rows = 0, columns = 0;
-  Int lines = 0;
-  Int row_words = 0;         // of a row among those of its line, in words of shared memory
-  Int pitch = 0, words = 0;  // of a line, and of the tile
+  Int pitch = 0, words = 0;  // of a row, and of the tile, in words of shared memory
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
     visit("rows", rows);
     visit("columns", columns);
-    visit("lines", lines);
-    visit("row_words", row_words);
     visit("pitch", pitch);
     visit("words", words);
   }
@@ -68,7 +59,6 @@ struct GemmCoopmatSizes {
   Int subgroup_m = 0, subgroup_n = 0;  // a subgroup's part of the tile
   Int slice_threads = 0;
   Int turn_k = 0;                 // elements of k in a turn of the main loop
-  Int unrolled = 0;               // turns that are unrolled
   Int word_bytes = 0, words = 0;  // shared memory
   CoopmatTile a, b;
   // Sums on their way to the epilogue: lines of a subgroup that are there at once, their elements,
@@ -81,7 +71,6 @@ struct GemmCoopmatSizes {
     visit("subgroup_n", subgroup_n);
     visit("slice_threads", slice_threads);
     visit("turn_k", turn_k);
-    visit("unrolled", unrolled);
     visit("word_bytes", word_bytes);
     visit("words", words);
     visit("a", a);
@@ -105,11 +94,6 @@ constexpr Int element_bytes(const GemmCoopmat& g) { return bytes_of(g.product.a.
 constexpr Int k_tiles(const GemmCoopmat& g) { return ceil_div(g.product.k, g.block_k); }
 // Elements of k in a turn of the main loop.
 constexpr Int turn_k(const GemmCoopmat& g) { return (g.block_k << g.paired) * g.slices; }
-// Turns after which tiles have the same places in shared memory and in registers again.
-constexpr Int unrolled(const GemmCoopmat& g) {
-  if (g.paired) return 1;
-  return g.ahead % g.stages == 0 ? g.ahead : g.ahead * g.stages;
-}
 constexpr Int tiles_m(const GemmCoopmat& g) { return ceil_div(g.product.m, g.block_m); }
 constexpr Int tiles_n(const GemmCoopmat& g) { return ceil_div(g.product.n, g.block_n); }
 constexpr Int tiles(const GemmCoopmat& g) { return g.product.batches * tiles_m(g) * tiles_n(g); }
@@ -127,17 +111,12 @@ constexpr bool has_lines_of(const GemmCoopmat& g, Int bytes) {
          line_bytes(g, g.product.b, g.unit_n) % bytes == 0;
 }
 constexpr Int word_bytes(const GemmCoopmat& g) { return has_lines_of(g, 16) ? 16 : 8; }
-// Paired tiles have one of the rows of each subgroup in a line, so that few chunks are left empty.
-constexpr CoopmatTile tile(const GemmCoopmat& g, const Operand& x, Int block, Int subgroups) {
+constexpr CoopmatTile tile(const GemmCoopmat& g, const Operand& x, Int block) {
   CoopmatTile tile;
   tile.rows = x.major_k ? block : g.block_k;
   tile.columns = x.major_k ? g.block_k : block;
-  const Int side_by_side = g.paired ? subgroups : 1;
-  tile.lines = tile.rows / side_by_side;
-  tile.row_words = tile.columns * element_bytes(g) / word_bytes(g);
-  tile.pitch = chunks_of_elements(side_by_side * tile.columns, element_bytes(g)) *
-               (kChunkBytes / word_bytes(g));
-  tile.words = tile.lines * tile.pitch;
+  tile.pitch = chunks_of_elements(tile.columns, element_bytes(g)) * (kChunkBytes / word_bytes(g));
+  tile.words = tile.rows * tile.pitch;
   return tile;
 }
 constexpr GemmCoopmatSizes sizes(const GemmCoopmat& g) {
@@ -146,10 +125,9 @@ constexpr GemmCoopmatSizes sizes(const GemmCoopmat& g) {
   s.subgroup_n = subgroup_n(g);
   s.slice_threads = slice_threads(g);
   s.turn_k = turn_k(g);
-  s.unrolled = unrolled(g);
   s.word_bytes = word_bytes(g);
-  s.a = tile(g, g.product.a, g.block_m, g.subgroups_m);
-  s.b = tile(g, g.product.b, g.block_n, g.subgroups_n);
+  s.a = tile(g, g.product.a, g.block_m);
+  s.b = tile(g, g.product.b, g.block_n);
   // A subgroup stages the lines of one row of its units, or where swapped of one column.
   s.lines = g.product.swapped ? g.unit_n : g.unit_m;
   s.line = g.product.swapped ? s.subgroup_m : s.subgroup_n;
@@ -164,19 +142,17 @@ constexpr Int shared_bytes(const GemmCoopmat& g) { return sizes(g).words * word_
 
 // ---- registers
 
-// 32-bit registers of a thread: accumulators, fragments of a k step and the tiles on their way.
-constexpr Int data_registers(const GemmCoopmat& g) {
-  // Rows of tiles. Paired, of the operand that comes, and half of the other's, which is held; two
-  // turns ahead, both come and half of both is held.
-  const Int coming = !g.paired     ? g.ahead * (g.block_m + g.block_n)
-                     : g.ahead > 1 ? 3 * (g.block_m + g.block_n)
-                                   : 2 * most(g.block_m, g.block_n) + least(g.block_m, g.block_n);
+// 32-bit registers of a thread: accumulators, fragments of a k step, the tiles on their way, and
+// addresses.
+constexpr Int registers(const GemmCoopmat& g) {
+  // Paired, of the operand that comes, and half of the other's, which is held.
+  const Int coming = (g.paired ? 2 * most(g.block_m, g.block_n) + least(g.block_m, g.block_n)
+                               : g.block_m + g.block_n) *
+                     g.block_k * element_bytes(g) / 4;
   return subgroup_m(g) * subgroup_n(g) / g.subgroup +
          (subgroup_m(g) + g.unit_n) * g.unit_k * element_bytes(g) / 4 / g.subgroup +
-         coming * g.block_k * element_bytes(g) / 4 / slice_threads(g);
+         coming / slice_threads(g) + 58;
 }
-// And addresses.
-constexpr Int registers(const GemmCoopmat& g) { return data_registers(g) + 58; }
 
 // Those for matrices whose lines in shared memory are not along k, where units do not turn them on
 // their way: each element is a load of its own, and those of a tile come at once.
@@ -206,23 +182,19 @@ constexpr bool legal_pair(const GemmCoopmat& g) {
     return x.load != Load::computed && x.major_k && block % (threads(g) / 4) == 0;
   };
   return !g.paired ||
-         (g.stages == 1 && g.ahead <= 2 && g.slices == 1 && g.block_k * element_bytes(g) == 64 &&
+         (g.stages == 1 && g.slices == 1 && g.block_k * element_bytes(g) == 64 &&
           threads(g) % 32 == 0 && legal(g.product.a, g.block_m) && legal(g.product.b, g.block_n));
 }
 // The products of a subgroup in a turn of the main loop, and the elements that a thread brings for
 // them: all of them are unrolled.
 constexpr Int turn_products(const GemmCoopmat& g) {
   return subgroup_m(g) / g.unit_m * (subgroup_n(g) / g.unit_n) * (g.block_k / g.unit_k) *
-         (unrolled(g) + g.paired);
+         (g.stages + g.paired);
 }
 constexpr Int turn_elements(const GemmCoopmat& g) {
-  return (g.block_m + g.block_n) * g.block_k * (unrolled(g) + g.paired) / slice_threads(g);
+  return (g.block_m + g.block_n) * g.block_k * (g.stages + g.paired) / slice_threads(g);
 }
 constexpr bool legal_length(const GemmCoopmat& g) { return turn_products(g) <= 128; }
-// Tiles that come in turn are there to be waited for.
-constexpr bool legal_ahead(const GemmCoopmat& g) {
-  return g.paired || g.ahead == 1 || g.ahead * g.slices <= k_tiles(g);
-}
 constexpr bool legal_slices(const GemmCoopmat& g) { return g.slices <= k_tiles(g); }
 // The lines of results that a subgroup stages are whole segments of the epilogue.
 constexpr bool legal_lines(const GemmCoopmat& g) {

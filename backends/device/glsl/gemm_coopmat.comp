@@ -4,8 +4,7 @@
 // A workgroup computes a block_m x block_n tile, a subgroup (block_m / subgroups_m) x (block_n / subgroups_n) of it, by
 // matrices of unit_m x unit_n x unit_k. Tiles of A and B go through shared memory. Threads load the next one into
 // registers, 16 bytes at a time, before this one is multiplied, and store it after that: no register lives from one turn
-// of the main loop to the next, which compilers would copy. Where `ahead` tiles are on their way, turns are unrolled, so
-// that each tile's registers are the same ones from its load to its store.
+// of the main loop to the next, which compilers would copy.
 //
 // Slices are groups of subgroups that have the same tile, and take turns at its tiles of k. Each has its place in shared
 // memory, and their sums are added up on their way to the epilogue.
@@ -23,7 +22,6 @@
 // swapped, neighbouring rows of column `row`: the operands have changed sides, so that results lie along m.
 #ifndef params_block_m  // compiled after the prelude alone, with default parameters and hooks that do the least
 #extension GL_EXT_buffer_reference : require
-#extension GL_EXT_buffer_reference_uvec2 : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -68,19 +66,14 @@
 #define params_sizes_subgroup_n 64
 #define params_sizes_slice_threads 128
 #define params_sizes_turn_k 32
-#define params_sizes_unrolled 2
 #define params_sizes_word_bytes 16
 #define params_sizes_words 2560
 #define params_sizes_a_rows 128
 #define params_sizes_a_columns 32
-#define params_sizes_a_lines 128
-#define params_sizes_a_row_words 4
 #define params_sizes_a_pitch 5
 #define params_sizes_a_words 640
 #define params_sizes_b_rows 128
 #define params_sizes_b_columns 32
-#define params_sizes_b_lines 128
-#define params_sizes_b_row_words 4
 #define params_sizes_b_pitch 5
 #define params_sizes_b_words 640
 #define params_sizes_lines 16
@@ -88,8 +81,6 @@
 #define params_sizes_line_pitch 17
 #define params_sizes_slab 272
 #define params_paired 0
-#define params_ahead 1
-#define params_uncached 0
 #define params_slices 1
 #define params_band 8
 #define A_BUFFER b0
@@ -182,22 +173,14 @@ u32 word_at(i32 number) {  // of 4 bytes
   return tiles[number / (WORD_BYTES / 4)][number % (WORD_BYTES / 4)];
 }
 
-// A tile has rows along the axis that is contiguous in memory, of whole chunks of 16 bytes. Where its lines in shared
-// memory have several rows each, they are far apart: those of a subgroup are at one place of their lines.
+// A tile has rows along the axis that is contiguous in memory, of whole chunks of 16 bytes.
 #define A_ROWS params_sizes_a_rows
 #define B_ROWS params_sizes_b_rows
 #define A_PITCH params_sizes_a_pitch
 #define B_PITCH params_sizes_b_pitch
-#define ROW_AT(row, rows, lines, pitch, words) \
-  ((rows) == (lines) ? (row) * (pitch) : (row) % (lines) * (pitch) + (row) / (lines) * (words))
-#define A_ROW_AT(row) ROW_AT(row, A_ROWS, params_sizes_a_lines, A_PITCH, params_sizes_a_row_words)
-#define B_ROW_AT(row) ROW_AT(row, B_ROWS, params_sizes_b_lines, B_PITCH, params_sizes_b_row_words)
 #define TILE_A params_sizes_a_words
 #define TILE_B params_sizes_b_words
 #define STAGES params_stages
-// Tiles on their way in registers, and the turns after which their places and those in shared memory are the same again.
-#define AHEAD params_ahead
-#define UNROLLED params_sizes_unrolled
 // Places of tiles: stages of both, or where paired two of A and one of B.
 #if params_paired
 #define A_AT(t) ((t) * TILE_A)
@@ -281,14 +264,6 @@ CHUNK_FETCH(fetch_b, chunk_b, B_BUFFER, params_product_b_load == Load_im2col, pa
             SIZE_N, BLOCK_N)
 #endif
 
-#if params_paired && params_ahead > 1
-// Chunks from a number on.
-Chunks chunks_from(uvec2 address, i32 number) {
-  u32 carry, low = uaddCarry(address.x, u32(number) << 4, carry);
-  return Chunks(uvec2(low, address.y + (u32(number) >> 28) + carry));
-}
-#endif
-
 // Sums pass to the epilogue through shared memory, some lines of each subgroup at a time: rows, or where swapped columns.
 #if params_product_swapped
 #define SLABS UNITS_N
@@ -319,9 +294,6 @@ TCC_ENTRY {
   i32 row0 = (band_start + in_band % band_rows) * BLOCK_M, col0 = in_band / band_rows * BLOCK_N;
   i32 subgroup_m = subgroup / params_subgroups_n * params_sizes_subgroup_m;
   i32 subgroup_n = subgroup % params_subgroups_n * params_sizes_subgroup_n;
-  // The subgroup's first matrices in a tile.
-  i32 first_a = params_product_a_major_k != 0 ? A_ROW_AT(subgroup_m) : WORDS(subgroup_m);
-  i32 first_b = params_product_b_major_k != 0 ? B_ROW_AT(subgroup_n) : WORDS(subgroup_n);
 
   MATRIX_SUMS(UNIT_ACC) acc[UNITS_M][UNITS_N];
   [[unroll]] for (i32 i = 0; i < UNITS_M; ++i)
@@ -340,51 +312,24 @@ TCC_ENTRY {
   [[unroll]] for (i32 s = 0; s < loads; ++s)                                                     \
     fetch(batch, (origin) + line_row + s / 2 * (WORKGROUP / 4) + s % 2 * 4,                      \
           (pair) * 8 + (line_chunk ^ (s % 2 * 4)), next[s]);
-// Where a line's rows are whole turns of all threads apart, a thread's places differ by constants.
-#define FIRST_STEPS (K_STEPS / 2)
-#define STEP_ROWS (WORKGROUP / 4)
-#define LINE_AT(place, row, s, row_at, lines)                                                    \
-  ((place) + line_chunk % 4 * CHUNK_WORDS +                                                      \
-   ((lines) % STEP_ROWS == 0 ? row_at(s * STEP_ROWS) + row_at(row) : row_at(row + s * STEP_ROWS)))
-#define PUT_FIRST(next, held, loads, place, row_at, lines)                                       \
+#define LINE_AT(place, row, pitch) ((place) + (row) * (pitch) + line_chunk % 4 * CHUNK_WORDS)
+#define PUT_FIRST(next, held, loads, place, pitch)                                               \
   [[unroll]] for (i32 s = 0; s < loads / 2; ++s) {                                               \
-    put(LINE_AT(place, first_row, s, row_at, lines), is_low ? next[2 * s][0] : next[2 * s + 1][0]); \
+    put(LINE_AT(place, first_row + s * (WORKGROUP / 4), pitch), is_low ? next[2 * s][0] : next[2 * s + 1][0]); \
     held[s] = is_low ? next[2 * s + 1][0] : next[2 * s][0];                                      \
   }
-#define PUT_SECOND(held, loads, place, row_at, lines)                                            \
+#define PUT_SECOND(held, loads, place, pitch)                                                    \
   [[unroll]] for (i32 s = 0; s < loads / 2; ++s)                                                 \
-    put(LINE_AT(place, second_row, s, row_at, lines), held[s]);
-// The same for tiles with no row past the end: loads of a thread are constants apart from its first two, for which drivers
-// need few registers.
-#define FETCH_PAIR_FROM(number_of, buffer, next, loads, origin, pair)                            \
-  [[unroll]] for (i32 odd = 0; odd < 2; ++odd) {                                                 \
-    i32 k = (pair) * 8 + (line_chunk ^ (odd * 4));                                               \
-    bool inside = !RAGGED(params_product_k, TURN_K) || k < SIZE_K / CHUNK;                       \
-    i32 first = number_of(TCC_BUFFERS batch, (origin) + line_row + odd * 4, inside ? k : 0);     \
-    i32 apart = number_of(TCC_BUFFERS 0, STEP_ROWS, 0) - number_of(TCC_BUFFERS 0, 0, 0);         \
-    Chunks from = chunks_from(uvec2(buffer), first);                                             \
-    [[unroll]] for (i32 s = 0; s < loads / 2; ++s) {                                             \
-      next[2 * s + odd][0] = from.v[s * apart];                                                  \
-      if (!inside) next[2 * s + odd][0] = uvec4(0);                                              \
-    }                                                                                            \
-  }
-#if params_ahead > 1 && params_product_a_load == Load_tiles && !RAGGED(params_product_m, BLOCK_M)
-#define FETCH_A(pair) FETCH_PAIR_FROM(chunk_a, A_BUFFER, next_a, A_LOADS, row0, pair)
-#else
+    put(LINE_AT(place, second_row + s * (WORKGROUP / 4), pitch), held[s]);
 #define FETCH_A(pair) FETCH_PAIR(fetch_a, next_a, A_LOADS, row0, pair)
-#endif
-#if params_ahead > 1 && params_product_b_load == Load_tiles && !RAGGED(params_product_n, BLOCK_N)
-#define FETCH_B(pair) FETCH_PAIR_FROM(chunk_b, B_BUFFER, next_b, B_LOADS, col0, pair)
-#else
 #define FETCH_B(pair) FETCH_PAIR(fetch_b, next_b, B_LOADS, col0, pair)
-#endif
-#define PUT_FIRST_A PUT_FIRST(next_a, held_a, A_LOADS, A_AT(0), A_ROW_AT, params_sizes_a_lines)
-#define PUT_FIRST_B PUT_FIRST(next_b, held_b, B_LOADS, B_AT(0), B_ROW_AT, params_sizes_b_lines)
-#define PUT_SECOND_A PUT_SECOND(held_a, A_LOADS, A_AT(1), A_ROW_AT, params_sizes_a_lines)
-#define PUT_SECOND_B PUT_SECOND(held_b, B_LOADS, B_AT(0), B_ROW_AT, params_sizes_b_lines)
+#define PUT_FIRST_A PUT_FIRST(next_a, held_a, A_LOADS, A_AT(0), A_PITCH)
+#define PUT_FIRST_B PUT_FIRST(next_b, held_b, B_LOADS, B_AT(0), B_PITCH)
+#define PUT_SECOND_A PUT_SECOND(held_a, A_LOADS, A_AT(1), A_PITCH)
+#define PUT_SECOND_B PUT_SECOND(held_b, B_LOADS, B_AT(0), B_PITCH)
 #else
-  uvec4 next_a[AHEAD][ROUNDS(A_PIECES)][A_CHUNKS];
-  uvec4 next_b[AHEAD][ROUNDS(B_PIECES)][B_CHUNKS];
+  uvec4 next_a[ROUNDS(A_PIECES)][A_CHUNKS];
+  uvec4 next_b[ROUNDS(B_PIECES)][B_CHUNKS];
 #define FETCH_TILE(fetch, next, rows, per_row, piece, major_k, origin, tile)                     \
   EACH_PIECE(rows * per_row) {                                                                   \
     i32 n = PIECE;                                                                               \
@@ -399,35 +344,33 @@ TCC_ENTRY {
     [[unroll]] for (i32 c = 0; c < chunks; ++c)                                                  \
       put((place) + ROW_OF(n, per_row, rows) * pitch + (n % per_row * chunks + c) * CHUNK_WORDS, next[r][c]); \
   }
-#define FETCH(place, tile)                                                                              \
-  FETCH_TILE(fetch_a, next_a[place], A_ROWS, A_PER_ROW, A_PIECE, params_product_a_major_k, row0, tile)  \
-  FETCH_TILE(fetch_b, next_b[place], B_ROWS, B_PER_ROW, B_PIECE, params_product_b_major_k, col0, tile)
-#define PUT(slot, place)                                                                                \
-  PUT_TILE(next_a[place], A_ROWS, A_PER_ROW, A_CHUNKS, A_PITCH, A_AT(slot))                             \
-  PUT_TILE(next_b[place], B_ROWS, B_PER_ROW, B_CHUNKS, B_PITCH, B_AT(slot))
-// The slice's tile of a turn. The last turns load the last tile again, and store what nothing reads.
-#define TILE_OF(turn) (LEAST(turn, K_TURNS - 1) * params_slices + slice)
+#define FETCH(tile)                                                                              \
+  FETCH_TILE(fetch_a, next_a, A_ROWS, A_PER_ROW, A_PIECE, params_product_a_major_k, row0, tile)  \
+  FETCH_TILE(fetch_b, next_b, B_ROWS, B_PER_ROW, B_PIECE, params_product_b_major_k, col0, tile)
+#define PUT(slot)                                                                                \
+  PUT_TILE(next_a, A_ROWS, A_PER_ROW, A_CHUNKS, A_PITCH, A_AT(slot))                             \
+  PUT_TILE(next_b, B_ROWS, B_PER_ROW, B_CHUNKS, B_PITCH, B_AT(slot))
 #endif
 #if params_product_a_major_k
 #define READ_A(a, slot, step, i)                                                                              \
-  coopMatLoad(a, tiles, A_AT(slot) + first_a + (i) * UNIT_M * A_PITCH + WORDS((step) * UNIT_K), A_PITCH,        \
+  coopMatLoad(a, tiles, A_AT(slot) + (subgroup_m + (i) * UNIT_M) * A_PITCH + WORDS((step) * UNIT_K), A_PITCH, \
               gl_CooperativeMatrixLayoutRowMajor)
 #else
 #define READ_A(a, slot, step, i)                                                                              \
-  coopMatLoad(a, tiles, A_AT(slot) + first_a + (step) * UNIT_K * A_PITCH + WORDS((i) * UNIT_M), A_PITCH,        \
+  coopMatLoad(a, tiles, A_AT(slot) + (step) * UNIT_K * A_PITCH + WORDS(subgroup_m + (i) * UNIT_M), A_PITCH,   \
               gl_CooperativeMatrixLayoutColumnMajor)
 #endif
 #if params_product_b_major_k
 #define READ_B(b, slot, step, j)                                                                              \
-  coopMatLoad(b, tiles, B_AT(slot) + first_b + (j) * UNIT_N * B_PITCH + WORDS((step) * UNIT_K), B_PITCH,        \
+  coopMatLoad(b, tiles, B_AT(slot) + (subgroup_n + (j) * UNIT_N) * B_PITCH + WORDS((step) * UNIT_K), B_PITCH, \
               gl_CooperativeMatrixLayoutColumnMajor)
 #else
 #define READ_B(b, slot, step, j)                                                                              \
-  coopMatLoad(b, tiles, B_AT(slot) + first_b + (step) * UNIT_K * B_PITCH + WORDS((j) * UNIT_N), B_PITCH,        \
+  coopMatLoad(b, tiles, B_AT(slot) + (step) * UNIT_K * B_PITCH + WORDS(subgroup_n + (j) * UNIT_N), B_PITCH,   \
               gl_CooperativeMatrixLayoutRowMajor)
 #endif
-#define MULTIPLY_STEPS(slot, begin, end)                                                          \
-  [[unroll]] for (i32 step = begin; step < end; ++step) {                                         \
+#define MULTIPLY(slot)                                                                            \
+  [[unroll]] for (i32 step = 0; step < K_STEPS; ++step) {                                         \
     MATRIX_A(TYPE) a[UNITS_M];                                                                    \
     [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) READ_A(a[i], slot, step, i);                     \
     [[unroll]] for (i32 j = 0; j < UNITS_N; ++j) {                                                \
@@ -436,36 +379,8 @@ TCC_ENTRY {
       [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) acc[i][j] = coopMatMulAdd(a[i], b, acc[i][j]); \
     }                                                                                             \
   }
-#define MULTIPLY(slot) MULTIPLY_STEPS(slot, 0, K_STEPS)
 
-#if params_paired && params_ahead > 1
-  // A pair comes two turns before it is stored. Tiles of A are stored among products, as the other place is read then; those
-  // of B, which have one place, between turns.
-  if (params_product_k != 0 || SIZE_K > 0) {
-    FETCH_A(0)
-    FETCH_B(0)
-    PUT_FIRST_A
-    PUT_FIRST_B
-    FETCH_A(LEAST(1, K_TURNS - 1))
-  }
-  barrier();
-  [[dont_unroll]] for (i32 pair = 1; pair <= K_TURNS; ++pair) {
-    FETCH_B(LEAST(pair, K_TURNS - 1))
-    MULTIPLY_STEPS(0, 0, FIRST_STEPS)
-    PUT_SECOND_A
-    MULTIPLY_STEPS(0, FIRST_STEPS, K_STEPS)
-    barrier();
-    PUT_SECOND_B
-    barrier();
-    MULTIPLY_STEPS(1, 0, FIRST_STEPS)
-    PUT_FIRST_A
-    FETCH_A(LEAST(pair + 1, K_TURNS - 1))
-    MULTIPLY_STEPS(1, FIRST_STEPS, K_STEPS)
-    barrier();
-    PUT_FIRST_B
-    barrier();
-  }
-#elif params_paired
+#if params_paired
   // The last turns load the last pair again, and store what nothing reads.
   if (params_product_k != 0 || SIZE_K > 0) {
     FETCH_A(0)
@@ -490,18 +405,19 @@ TCC_ENTRY {
     barrier();
   }
 #else
+  // The last turns load the last tile again, and store what nothing reads.
   if (params_product_k != 0 || SIZE_K > 0) {
-    [[unroll]] for (i32 t = 0; t < AHEAD; ++t) { FETCH(t, TILE_OF(t)) }
-    PUT(0, 0)
+    FETCH(slice)
+    PUT(0)
   }
   barrier();
-  [[dont_unroll]] for (i32 first = 0; first < K_TURNS; first += UNROLLED) {
-    [[unroll]] for (i32 t = 0; t < UNROLLED; ++t)  // numbers of slots and places are constants
-      if ((params_product_k != 0 && K_TURNS % UNROLLED == 0) || first + t < K_TURNS) {
-        FETCH(t % AHEAD, TILE_OF(first + t + AHEAD))
-        MULTIPLY(t % STAGES)
+  [[dont_unroll]] for (i32 first = 0; first < K_TURNS; first += STAGES) {
+    [[unroll]] for (i32 t = 0; t < STAGES; ++t)  // the slot's number is a constant
+      if ((params_product_k != 0 && K_TURNS % STAGES == 0) || first + t < K_TURNS) {
+        FETCH(LEAST(first + t + 1, K_TURNS - 1) * params_slices + slice)
+        MULTIPLY(t)
         if (STAGES == 1) barrier();
-        PUT((t + 1) % STAGES, (t + 1) % AHEAD)
+        PUT((t + 1) % STAGES)
         barrier();
       }
   }
