@@ -173,6 +173,12 @@ constexpr Int slabs(const GemmSm90& g) { return g.block_m / 64 / (g.pingpong ? 1
 constexpr Int accumulators(const GemmSm90& g) { return slabs(g) * g.block_n / 2; }
 // Whether FMA units multiply f32 as it is.
 constexpr bool is_f32(const GemmSm90& g) { return g.product.a.element == Element::f32; }
+// f32 that lies along k is turned in shared memory by warps of the group that loads, before FMA units multiply it. One
+// eight of columns stays as it is.
+constexpr Int kTurningWarps = 3;
+constexpr bool turns(const GemmSm90& g) {
+  return is_f32(g) && (g.product.a.major_k || (g.product.b.major_k && g.block_n % 16 == 0));
+}
 // Totals of folded sums are in registers as long as these hold both; else in shared memory.
 constexpr bool totals_are_shared(const GemmSm90& g) { return g.fold > 0 && accumulators(g) > 64; }
 constexpr Int sums(const GemmSm90& g) { return accumulators(g) + (g.promoted ? g.block_n / 2 : 0); }
@@ -180,11 +186,11 @@ constexpr Int sums(const GemmSm90& g) { return accumulators(g) + (g.promoted ? g
 // load keep their loads in registers.
 constexpr Int consumer_registers(const GemmSm90& g) {
   if (g.groups == 1) return 248;
-  if (g.groups == 2) return !by_threads(g) ? 240 : sums(g) <= 128 ? 176 : 200;
+  if (g.groups == 2) return turns(g) ? 232 : !by_threads(g) ? 240 : sums(g) <= 128 ? 176 : 200;
   return !by_threads(g) ? 160 : sums(g) <= 64 ? 136 : 144;
 }
 constexpr Int producer_registers(const GemmSm90& g) {
-  if (g.groups == 2) return by_threads(g) ? 504 - 2 * consumer_registers(g) : 24;
+  if (g.groups == 2) return by_threads(g) || turns(g) ? 504 - 2 * consumer_registers(g) : 24;
   return 512 - 3 * consumer_registers(g);
 }
 // Registers of a loading thread for loads in flight, and those of them for each computed operand.
@@ -249,10 +255,13 @@ constexpr Int fixed_bytes(const GemmSm90& g) {
   return kTileAlignment + g.groups * g.strips * (strip_bytes(g) + 2 * kBarrierBytes) +
          warps(g) * (staging_bytes(g) + inboxes(g) * (inbox_bytes(g) + kBarrierBytes));
 }
+// Barriers of a stage: it is full, turned, and empty.
+constexpr Int stage_barriers(const GemmSm90& g) { return turns(g) ? 3 : 2; }
 // The most stages that fit; there is room for the barriers of kMostStages.
 constexpr Int stages_within(const GemmSm90& g, Int shared_bytes) {
-  return least(kMostStages,
-               (shared_bytes - fixed_bytes(g) - kMostStages * 2 * kBarrierBytes) / stage_bytes(g));
+  return least(kMostStages, (shared_bytes - fixed_bytes(g) -
+                             kMostStages * stage_barriers(g) * kBarrierBytes) /
+                                stage_bytes(g));
 }
 constexpr Int enough_stages(const GemmSm90& g) {
   return least(ceil_div(kEnoughBytes, stage_bytes(g)), most(k_tiles(g), kEnoughStages));
@@ -268,7 +277,7 @@ constexpr Int strips_within(GemmSm90 g, Int shared_bytes) {
   return 0;
 }
 constexpr Int shared_bytes(const GemmSm90& g) {
-  return fixed_bytes(g) + g.stages * (stage_bytes(g) + 2 * kBarrierBytes);
+  return fixed_bytes(g) + g.stages * (stage_bytes(g) + stage_barriers(g) * kBarrierBytes);
 }
 
 // ---- what is legal
