@@ -65,6 +65,9 @@ constexpr bool by_threads(const GemmSm90& g) {
 constexpr Int threads(const GemmSm90& g) { return kGroupThreads * (1 + g.groups); }
 constexpr Int cluster(const GemmSm90& g) { return g.cluster_m * g.cluster_n * g.split_k; }
 
+// Whether FMA units multiply f32 as it is.
+constexpr bool is_f32(const GemmSm90& g) { return g.product.a.element == Element::f32; }
+
 // ---- tiles
 
 constexpr Int block_k(const GemmSm90& g) { return kLineBytes / bytes_of(g.product.a.element); }
@@ -171,8 +174,6 @@ constexpr Int slabs(const GemmSm90& g) { return g.block_m / 64 / (g.pingpong ? 1
 // Registers of a thread for the sums of a tile, and with those that are promoted, of 64 rows at a
 // time.
 constexpr Int accumulators(const GemmSm90& g) { return slabs(g) * g.block_n / 2; }
-// Whether FMA units multiply f32 as it is.
-constexpr bool is_f32(const GemmSm90& g) { return g.product.a.element == Element::f32; }
 // f32 that lies along k is turned in shared memory by warps of the group that loads, before FMA units multiply it. One
 // eight of columns stays as it is.
 constexpr Int kTurningWarps = 3;
@@ -207,7 +208,12 @@ constexpr Int computed_in_flight(const GemmSm90& g) {
 // Eights of columns of a tile, and those that one of the workgroups which share k adds up and
 // stores: rank 0 has the first of them.
 constexpr Int eights(const GemmSm90& g) { return g.block_n / 8; }
-constexpr Int owned(const GemmSm90& g) { return ceil_div(eights(g), g.split_k); }
+// Lanes of FMA units that read lines of columns have four neighbouring ones, which lie in four
+// eights.
+constexpr Int owned(const GemmSm90& g) {
+  const Int each = ceil_div(eights(g), g.split_k);
+  return is_f32(g) && !g.product.b.major_k ? round_up(each, 4) : each;
+}
 // Eights that a warp stages at once for the epilogue.
 constexpr Int segments(const GemmSm90& g) {
   Int n = 8;
@@ -294,7 +300,7 @@ constexpr bool legal_groups(const GemmSm90& g) {
 // configs beyond the rule would compile (192 of one group, 96 of three groups); the models were not
 // fitted with them.
 constexpr bool fits_registers(const GemmSm90& g) {
-  if (is_f32(g)) return accumulators(g) <= (g.groups == 1 ? 64 : 128);
+  if (is_f32(g)) return accumulators(g) <= (g.groups == 1 ? 64 : g.groups == 2 ? 128 : 48);
   if (g.groups == 3) return !by_threads(g) && accumulators(g) <= 80 && sums(g) <= 128;
   return sums(g) <= (g.groups == 1 || by_threads(g) ? 128 : 192);
 }
@@ -305,7 +311,7 @@ constexpr bool is_shared(const GemmSm90& g, const Operand& x) {
 // f32 on FMA units: lanes read rows along k, or four neighbours of one k. Four neighbouring columns
 // are in four eights, which are stored together, and belong to one of the workgroups that share k.
 constexpr bool legal_fma(const GemmSm90& g) {
-  return !has_image(g) && g.groups <= 2 && (g.product.b.major_k || segments(g) % 4 == 0);
+  return !has_image(g) && (g.product.b.major_k || segments(g) % 4 == 0);
 }
 // Clusters share tiles that TMA copies, or k that is long enough for all of them.
 constexpr bool legal_cluster(const GemmSm90& g) {
