@@ -1,5 +1,5 @@
 // A warpgroup's products of f32 on FMA units, of the tiles that wgmma would read: rows of 128 bytes of k, swizzled by eights
-// of rows, or (not major_k) lines of 32 rows, swizzled by eights of k.
+// of rows, which turn_tiles has turned, or (not major_k) lines of 32 rows, swizzled by eights of k.
 //
 // A warp has 16 rows of every 64, like those of wgmma, and all columns. Eight lanes share four rows (neighbours, of lines of
 // rows), and four lanes a column of each eight. A lane's sums come by fours, too: those of its rows, in one column of an eight.
