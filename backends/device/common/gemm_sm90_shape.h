@@ -174,8 +174,8 @@ constexpr Int slabs(const GemmSm90& g) { return g.block_m / 64 / (g.pingpong ? 1
 // Registers of a thread for the sums of a tile, and with those that are promoted, of 64 rows at a
 // time.
 constexpr Int accumulators(const GemmSm90& g) { return slabs(g) * g.block_n / 2; }
-// f32 that lies along k is turned in shared memory by warps of the group that loads, before FMA units multiply it. One
-// eight of columns stays as it is.
+// f32 that lies along k is turned in shared memory by warps of the group that loads, before FMA
+// units multiply it. One eight of columns stays as it is.
 constexpr Int kTurningWarps = 3;
 constexpr bool turns(const GemmSm90& g) {
   return is_f32(g) && (g.product.a.major_k || (g.product.b.major_k && g.block_n % 16 == 0));
@@ -265,9 +265,9 @@ constexpr Int fixed_bytes(const GemmSm90& g) {
 constexpr Int stage_barriers(const GemmSm90& g) { return turns(g) ? 3 : 2; }
 // The most stages that fit; there is room for the barriers of kMostStages.
 constexpr Int stages_within(const GemmSm90& g, Int shared_bytes) {
-  return least(kMostStages, (shared_bytes - fixed_bytes(g) -
-                             kMostStages * stage_barriers(g) * kBarrierBytes) /
-                                stage_bytes(g));
+  return least(kMostStages,
+               (shared_bytes - fixed_bytes(g) - kMostStages * stage_barriers(g) * kBarrierBytes) /
+                   stage_bytes(g));
 }
 constexpr Int enough_stages(const GemmSm90& g) {
   return least(ceil_div(kEnoughBytes, stage_bytes(g)), most(k_tiles(g), kEnoughStages));
