@@ -166,19 +166,23 @@ double load_cycles(const Shape& s) {
   return rows > 0 ? kLatency + rows : 0;
 }
 
-// Cycles of a k tile's products on FMA units. A warp issues them with loads of shared memory; a
-// third of them reads two registers of a bank, which takes one cycle more, fewer where a lane has
-// neighbouring rows. Few products wait for their loads. The constants reproduce 20 configs of 10
-// products on an H200 to 3 %; those of neighbouring rows and of the wait were set by 222 of six.
+// Cycles of a k tile's products on FMA units. A warp issues them with loads of shared memory; some
+// of them read two registers of a bank, which takes one cycle more. Few products wait for their
+// loads. The wait and the loads were set by 222 configs of six products on an H200, the cycles of a
+// product by the machine code of 13 kernels.
 double fma_products(const Shape& s) {
+  constexpr double kFma = 1.05;      // of a product
+  constexpr double kPairs = 1.2;     // where columns along k are turned two by two, of wide tiles
+  constexpr double kCramped = 1.35;  // where three groups leave few registers to choose from
   constexpr double kLoad = 2.5, kOther = 20;     // of four k, of a warp
   constexpr double kWait = 130;                  // of four k, at least, of all warps
   constexpr double kFours = 8, kSchedulers = 4;  // of a tile of k, of an SM
   constexpr double kAlone = 1.1;                 // a scheduler with one warp waits for its loads
   const auto slabs = static_cast<double>(s.slabs()), eights = static_cast<double>(s.block_n) / 8;
   const double warps = 4 * static_cast<double>(s.groups);
-  const bool rows = !s.side.a.major_k, columns = !s.side.b.major_k;
-  const double fma = rows ? (columns ? 1.12 : 1.18) : columns ? 1.2 + slabs * eights / 100 : 1.25;
+  const bool pairs = s.side.b.major_k && s.block_n % 32 != 0 && s.block_n > 64;
+  const bool cramped = s.groups == 3 && s.side.a.major_k && s.block_n > 64;
+  const double fma = cramped ? kCramped : pairs ? kPairs : kFma;
   const double four = fma * 16 * slabs * eights + kLoad * (4 * slabs + eights) + kOther;
   return kFours * std::max(kWait, warps / kSchedulers * four * (s.groups == 1 ? kAlone : 1));
 }
@@ -524,9 +528,9 @@ class FmaSm90Template : public GemmSm90Template {
 
   std::vector<Parameter> parameters(const ConvGemm&) const override {
     return {
-        {"block_m", {64, 128, 256}, "rows of a tile"},
-        {"block_n", {8, 16, 32, 48, 64, 96, 128}, "columns of a tile"},
-        {"groups", {1, 2}, "warpgroups that multiply"},
+        {"block_m", {64, 128, 192, 256}, "rows of a tile"},
+        {"block_n", {8, 16, 32, 48, 64, 80, 96, 112, 128}, "columns of a tile"},
+        {"groups", {1, 2, 3}, "warpgroups that multiply"},
         {"split_k", {1, 2, 4, 8}, "workgroups that share the k of a tile"},
         {"band", {1, 2, 4, 8, 16}, "rows of clusters that are walked together"},
     };
@@ -541,9 +545,11 @@ class FmaSm90Template : public GemmSm90Template {
 
   std::vector<Config> candidates(const ConvGemm&) const override {
     static constexpr int64_t kTiles[][3] = {
-        {256, 128, 2}, {256, 64, 2}, {128, 128, 2}, {128, 96, 2}, {128, 64, 2}, {128, 48, 2},
-        {128, 32, 2},  {128, 64, 1}, {64, 128, 1},  {64, 96, 1},  {64, 64, 1},  {64, 32, 1},
-        {256, 32, 2},  {128, 16, 2}, {64, 48, 1},   {64, 16, 1},
+        {256, 128, 2}, {256, 64, 2}, {128, 128, 2}, {128, 96, 2},  {128, 64, 2}, {128, 48, 2},
+        {128, 32, 2},  {128, 64, 1}, {64, 128, 1},  {64, 96, 1},   {64, 64, 1},  {64, 32, 1},
+        {256, 32, 2},  {128, 16, 2}, {64, 48, 1},   {64, 16, 1},   {192, 96, 3}, {192, 64, 3},
+        {192, 32, 3},  {256, 96, 2}, {256, 80, 2},  {256, 112, 2}, {128, 80, 2}, {128, 112, 2},
+        {64, 80, 1},   {64, 112, 1},
     };
     std::vector<Config> candidates;
     for (const auto& [block_m, block_n, groups] : kTiles)

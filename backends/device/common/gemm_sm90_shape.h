@@ -65,6 +65,9 @@ constexpr bool by_threads(const GemmSm90& g) {
 constexpr Int threads(const GemmSm90& g) { return kGroupThreads * (1 + g.groups); }
 constexpr Int cluster(const GemmSm90& g) { return g.cluster_m * g.cluster_n * g.split_k; }
 
+// Whether FMA units multiply f32 as it is.
+constexpr bool is_f32(const GemmSm90& g) { return g.product.a.element == Element::f32; }
+
 // ---- tiles
 
 constexpr Int block_k(const GemmSm90& g) { return kLineBytes / bytes_of(g.product.a.element); }
@@ -171,8 +174,12 @@ constexpr Int slabs(const GemmSm90& g) { return g.block_m / 64 / (g.pingpong ? 1
 // Registers of a thread for the sums of a tile, and with those that are promoted, of 64 rows at a
 // time.
 constexpr Int accumulators(const GemmSm90& g) { return slabs(g) * g.block_n / 2; }
-// Whether FMA units multiply f32 as it is.
-constexpr bool is_f32(const GemmSm90& g) { return g.product.a.element == Element::f32; }
+// f32 that lies along k is turned in shared memory by warps of the group that loads, before FMA
+// units multiply it. One eight of columns stays as it is.
+constexpr Int kTurningWarps = 3;
+constexpr bool turns(const GemmSm90& g) {
+  return is_f32(g) && (g.product.a.major_k || (g.product.b.major_k && g.block_n % 16 == 0));
+}
 // Totals of folded sums are in registers as long as these hold both; else in shared memory.
 constexpr bool totals_are_shared(const GemmSm90& g) { return g.fold > 0 && accumulators(g) > 64; }
 constexpr Int sums(const GemmSm90& g) { return accumulators(g) + (g.promoted ? g.block_n / 2 : 0); }
@@ -180,11 +187,11 @@ constexpr Int sums(const GemmSm90& g) { return accumulators(g) + (g.promoted ? g
 // load keep their loads in registers.
 constexpr Int consumer_registers(const GemmSm90& g) {
   if (g.groups == 1) return 248;
-  if (g.groups == 2) return !by_threads(g) ? 240 : sums(g) <= 128 ? 176 : 200;
+  if (g.groups == 2) return turns(g) ? 232 : !by_threads(g) ? 240 : sums(g) <= 128 ? 176 : 200;
   return !by_threads(g) ? 160 : sums(g) <= 64 ? 136 : 144;
 }
 constexpr Int producer_registers(const GemmSm90& g) {
-  if (g.groups == 2) return by_threads(g) ? 504 - 2 * consumer_registers(g) : 24;
+  if (g.groups == 2) return by_threads(g) || turns(g) ? 504 - 2 * consumer_registers(g) : 24;
   return 512 - 3 * consumer_registers(g);
 }
 // Registers of a loading thread for loads in flight, and those of them for each computed operand.
@@ -201,7 +208,12 @@ constexpr Int computed_in_flight(const GemmSm90& g) {
 // Eights of columns of a tile, and those that one of the workgroups which share k adds up and
 // stores: rank 0 has the first of them.
 constexpr Int eights(const GemmSm90& g) { return g.block_n / 8; }
-constexpr Int owned(const GemmSm90& g) { return ceil_div(eights(g), g.split_k); }
+// Lanes of FMA units that read lines of columns have four neighbouring ones, which lie in four
+// eights.
+constexpr Int owned(const GemmSm90& g) {
+  const Int each = ceil_div(eights(g), g.split_k);
+  return is_f32(g) && !g.product.b.major_k ? round_up(each, 4) : each;
+}
 // Eights that a warp stages at once for the epilogue.
 constexpr Int segments(const GemmSm90& g) {
   Int n = 8;
@@ -249,10 +261,13 @@ constexpr Int fixed_bytes(const GemmSm90& g) {
   return kTileAlignment + g.groups * g.strips * (strip_bytes(g) + 2 * kBarrierBytes) +
          warps(g) * (staging_bytes(g) + inboxes(g) * (inbox_bytes(g) + kBarrierBytes));
 }
+// Barriers of a stage: it is full, turned, and empty.
+constexpr Int stage_barriers(const GemmSm90& g) { return turns(g) ? 3 : 2; }
 // The most stages that fit; there is room for the barriers of kMostStages.
 constexpr Int stages_within(const GemmSm90& g, Int shared_bytes) {
   return least(kMostStages,
-               (shared_bytes - fixed_bytes(g) - kMostStages * 2 * kBarrierBytes) / stage_bytes(g));
+               (shared_bytes - fixed_bytes(g) - kMostStages * stage_barriers(g) * kBarrierBytes) /
+                   stage_bytes(g));
 }
 constexpr Int enough_stages(const GemmSm90& g) {
   return least(ceil_div(kEnoughBytes, stage_bytes(g)), most(k_tiles(g), kEnoughStages));
@@ -268,7 +283,7 @@ constexpr Int strips_within(GemmSm90 g, Int shared_bytes) {
   return 0;
 }
 constexpr Int shared_bytes(const GemmSm90& g) {
-  return fixed_bytes(g) + g.stages * (stage_bytes(g) + 2 * kBarrierBytes);
+  return fixed_bytes(g) + g.stages * (stage_bytes(g) + stage_barriers(g) * kBarrierBytes);
 }
 
 // ---- what is legal
@@ -285,7 +300,7 @@ constexpr bool legal_groups(const GemmSm90& g) {
 // configs beyond the rule would compile (192 of one group, 96 of three groups); the models were not
 // fitted with them.
 constexpr bool fits_registers(const GemmSm90& g) {
-  if (is_f32(g)) return accumulators(g) <= (g.groups == 1 ? 64 : 128);
+  if (is_f32(g)) return accumulators(g) <= (g.groups == 1 ? 64 : g.groups == 2 ? 128 : 48);
   if (g.groups == 3) return !by_threads(g) && accumulators(g) <= 80 && sums(g) <= 128;
   return sums(g) <= (g.groups == 1 || by_threads(g) ? 128 : 192);
 }
@@ -296,7 +311,7 @@ constexpr bool is_shared(const GemmSm90& g, const Operand& x) {
 // f32 on FMA units: lanes read rows along k, or four neighbours of one k. Four neighbouring columns
 // are in four eights, which are stored together, and belong to one of the workgroups that share k.
 constexpr bool legal_fma(const GemmSm90& g) {
-  return !has_image(g) && g.groups <= 2 && (g.product.b.major_k || segments(g) % 4 == 0);
+  return !has_image(g) && (g.product.b.major_k || segments(g) % 4 == 0);
 }
 // Clusters share tiles that TMA copies, or k that is long enough for all of them.
 constexpr bool legal_cluster(const GemmSm90& g) {

@@ -283,10 +283,14 @@ TCC_ENTRY {
 #pragma unroll
       for (i32 j = 0; j < THREAD_N; ++j)
         b[j] = tile_b[slot * TILE_B + k * STRIDE_B + (j / SEGMENT * LANES_N + thread_part) * SEGMENT + j % SEGMENT];
+      // To and fro: one register is that of the product before, which spares conflicts of registers' banks.
 #pragma unroll
       for (i32 i = 0; i < THREAD_M; ++i)
 #pragma unroll
-        for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] = MULTIPLY_ADD(a[i], b[j], acc[i][j]);
+        for (i32 n = 0; n < THREAD_N; ++n) {
+          const i32 j = i % 2 == 0 ? n : THREAD_N - 1 - n;
+          acc[i][j] = MULTIPLY_ADD(a[i], b[j], acc[i][j]);
+        }
     }
 #if FOLD_TILES
     if ((tile - first_tile) % FOLD_TILES == FOLD_TILES - 1) {

@@ -149,6 +149,14 @@ struct TotalsOrStaged {
   u32 words[sm90::staging_bytes(params) / 4];
 };
 static_assert(sizeof(TotalsOrStaged) >= sizeof(Staged::Storage), "there is room for both");
+// Barriers of stages whose tiles have been turned for FMA units.
+struct NotTurned {};
+struct TurnedStages {
+  u64 turned[params.stages];
+};
+constexpr bool TURNS = sm90::turns(params);
+using TurnedBarriers = Either<TURNS, TurnedStages, NotTurned>;
+
 // The parts' shared memory, in this order.
 struct AllStaged {
   TotalsOrStaged of_warp[WARPS];
@@ -158,6 +166,7 @@ struct SharedStorage : Stages::Tiles,
                        AllStaged,
                        Sums::Inboxes,
                        Stages::Barriers,
+                       TurnedBarriers,
                        Strips::Barriers,
                        Sums::Barriers {};
 static_assert(sizeof(SharedStorage) + sm90::kTileAlignment == sm90::shared_bytes(params), "the host knows the storage");
@@ -220,11 +229,13 @@ TCC_ENTRY {
   const u32 staging = strip_tiles + bytes_of_part<Strips::Tiles>;
   const u32 inboxes = staging + bytes_of_part<AllStaged>;
   const u32 barriers = inboxes + bytes_of_part<Sums::Inboxes>;
-  const u32 strip_barriers = barriers + bytes_of_part<Stages::Barriers>;
+  const u32 turned = barriers + bytes_of_part<Stages::Barriers>;
+  const u32 strip_barriers = turned + bytes_of_part<TurnedBarriers>;
   const u32 arrivals = strip_barriers + bytes_of_part<Strips::Barriers>;
   Stages stages(tiles, barriers);
   if (thread == 0) {
     stages.init(BY_THREADS ? 128 : 1, PEERS * 4 * (PINGPONG ? 1 : GROUPS));
+    for (i32 s = 0; TURNS && s < params.stages; ++s) barrier_init(turned + 8 * s, sm90::kTurningWarps);
     Strips::init(strip_tiles, strip_barriers);
     Sums::init(arrivals);
     barrier_init_done();
@@ -254,6 +265,20 @@ TCC_ENTRY {
       produce<sm90::block_k(params), sm90::a_bytes(params), sm90::in_flight(params), sm90::computed_in_flight(params)>(
           a, b, stages, k_begin, k_end, warp_of_all == 0);
     }
+    if constexpr (TURNS) {
+      // The warps after it turn what lies along k.
+      for (i32 n = first_tile; warp_of_all > 0 && n < TILES; n += CLUSTERS)
+#pragma unroll 1
+        for (i32 k = k_begin; k < k_end; ++k) {
+          stages.wait_until_full();
+          u8* const tile = shared_memory + (stages.tile() - tcc_cuda_shared(shared_memory));
+          turn_tiles<Unit, BLOCK_M, sm90::kTurningWarps>(tile, tile + sm90::a_bytes(params), warp_of_all - 1, thread % 32);
+          fence_async_proxy();  // bulk copies write there next
+          __syncwarp();
+          if (thread % 32 == 0) barrier_arrive(turned + 8 * stages.stage);
+          stages.advance(1);
+        }
+    }
     // The warps after it bring the strips of a group each.
     constexpr i32 copied = is_copied(product.a.load) + is_copied(product.b.load);
     const auto residuals = RESIDUAL_HOOKS(maps[copied], maps[copied + 1]);
@@ -270,6 +295,7 @@ TCC_ENTRY {
     }
   } else {
     if constexpr (GROUPS > 1) grow_registers<sm90::consumer_registers(params)>();
+    if constexpr (TURNS) stages.full = turned;
     const i32 group = warp_of_all / 4 - 1;
     const i32 warp = warp_of_all - 4;
     const i32 lane = thread % 32;
