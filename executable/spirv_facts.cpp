@@ -35,6 +35,8 @@ constexpr Feature kFeatures[] = {
     {5118, "cooperative matrices of bf16"},
     {5345, "Vulkan's memory model"},
     {5431, "sums of cooperative matrices as operands"},
+    {6018, "products of packed bytes"},
+    {6019, "dot products of integers"},
     {6022, "cooperative matrices"},
 };
 

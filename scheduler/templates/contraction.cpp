@@ -7,6 +7,7 @@
 
 #include "scheduler/cost.h"
 #include "scheduler/device_sources.h"
+#include "scheduler/source_compiler.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/contraction_plan.h"
@@ -20,8 +21,11 @@
 namespace tcc::sched::template_contraction {
 namespace {
 
-// Products that one instruction takes, of neighbours along k: dp4a of CUDA sums four products of
-// bytes. A zero point that is subtracted before the product leaves bytes. Where that is slow, the
+// The device source's language has no dot products of bytes in it everywhere: it takes SPIR-V's.
+constexpr const char* kInstructions = "GL_EXT_spirv_intrinsics";
+
+// Products that one instruction takes, of neighbours along k: dp4a of CUDA and SPIR-V's dot
+// products sum four products of bytes. A zero point that is subtracted before the product leaves bytes. Where that is slow, the
 // sums of A's rows and B's columns correct the product of the bytes as they are:
 // sum((a - p)(b - q)) = sum(ab) - q sum(a) - p sum(b) + k p q.
 int64_t pack_of(const Region& region, const ContractionPlan& plan, const Target& target) {
@@ -30,7 +34,8 @@ int64_t pack_of(const Region& region, const ContractionPlan& plan, const Target&
   };
   const bool packs = target.byte_products && is_integer(plan.accumulator) &&
                      size_bytes(plan.accumulator) == 4 && is_byte(dtype_of(plan.a.input)) &&
-                     is_byte(dtype_of(plan.b.input));
+                     is_byte(dtype_of(plan.b.input)) &&
+                     lacking_extension(target.api, kInstructions).empty();
   return packs ? 4 : 1;
 }
 
@@ -141,6 +146,7 @@ class FmaCandidate : public RuledCandidate<FmaCase, ProductCandidate> {
     define("FLOAT_ACC", is_float(plan.accumulator));
     if (pack > 1) {
       define("PACK", pack);
+      if (target().api == exec::Api::vulkan) kernel.needs.extensions.insert(kInstructions);
       for (auto [name, operand] : {std::pair{"A_SIGNED", &plan.a}, {"B_SIGNED", &plan.b}})
         define(name,
                info(region.anchor->inputs[static_cast<size_t>(operand->input)]->dtype()).is_signed);
