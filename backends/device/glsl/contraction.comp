@@ -56,6 +56,8 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
 #define WORD ACC
 #define A_WORDS A_VECTOR
 #define B_WORDS B_VECTOR
+#define A_SHIFTED 0
+#define B_SHIFTED 0
 #if FLOAT_ACC
 #define MULTIPLY_ADD(a, b, c) fma(a, b, c)
 #else
@@ -73,8 +75,15 @@ spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [
 u32 dot_unsigned(u32 a, u32 b, spirv_literal i32 packing);
 spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4452)
 i32 dot_mixed(u32 signed_bytes, u32 unsigned_bytes, spirv_literal i32 packing);
-// A_SIGNED and B_SIGNED: whether the bytes are signed.
-#if A_SIGNED != 0 && B_SIGNED != 0
+// A_SIGNED and B_SIGNED: whether the bytes are signed. Where the device has no instruction for signs that differ
+// (SHIFTS_SIGNS), 128 is subtracted from the unsigned bytes, which makes them signed, and the others' sums make up for it.
+#ifndef SHIFTS_SIGNS
+#define SHIFTS_SIGNS 0
+#endif
+#define A_SHIFTED (SHIFTS_SIGNS != 0 && A_SIGNED == 0 && B_SIGNED != 0)
+#define B_SHIFTED (SHIFTS_SIGNS != 0 && A_SIGNED != 0 && B_SIGNED == 0)
+#define ONES 0x01010101u
+#if (A_SIGNED != 0 && B_SIGNED != 0) || A_SHIFTED || B_SHIFTED
 #define MULTIPLY_ADD(a, b, c) ((c) + ACC(dot_signed(a, b, 0)))
 #elif A_SIGNED != 0
 #define MULTIPLY_ADD(a, b, c) ((c) + ACC(dot_mixed(a, b, 0)))
@@ -160,14 +169,21 @@ TCC_ENTRY {
     }
   }
 
+#if A_SHIFTED || B_SHIFTED
+  // Sums of the signed operand's bytes.
+#define SKEWS (A_SHIFTED ? THREAD_N : THREAD_M)
+  ACC skew[SKEWS];
+  [[unroll]] for (i32 i = 0; i < SKEWS; ++i) skew[i] = ACC(0);
+#endif
+
   WORD next_a[A_STEPS][A_WORDS];
   WORD next_b[B_STEPS][B_WORDS];
 
 // One operand's words at (at, k), both counted in moves, through its hook.
 #if PACK == 1
-#define LOAD(load, WORDS, VECTOR, ALONG_K, at, k, to) load(TCC_BUFFERS batch, at, k, to)
+#define LOAD(load, WORDS, VECTOR, ALONG_K, SHIFTED, at, k, to) load(TCC_BUFFERS batch, at, k, to)
 #else
-#define LOAD(load, WORDS, VECTOR, ALONG_K, at, k, to)                                                          \
+#define LOAD(load, WORDS, VECTOR, ALONG_K, SHIFTED, at, k, to)                                                 \
   [[unroll]] for (i32 w = 0; w < WORDS; ++w) to[w] = 0u;                                                       \
   [[unroll]] for (i32 part = 0; part < WORDS * PACK / VECTOR; ++part) {                                        \
     ACC bytes[VECTOR];                                                                                         \
@@ -179,7 +195,8 @@ TCC_ENTRY {
       i32 number = ALONG_K != 0 ? part * VECTOR + v : part;                                                    \
       to[ALONG_K != 0 ? number / PACK : v] |= (u32(bytes[v]) & 0xffu) << number % PACK * 8;                    \
     }                                                                                                          \
-  }
+  }                                                                                                            \
+  if (SHIFTED) [[unroll]] for (i32 w = 0; w < WORDS; ++w) to[w] ^= 128u * ONES;
 #endif
 
 #define FETCH(k0)                                                                                              \
@@ -188,7 +205,7 @@ TCC_ENTRY {
     if (A_MOVES % WORKGROUP == 0 || n < A_MOVES) {                                                             \
       i32 at = A_ALONG_K != 0 ? row0 + AT_OF(n, A_NEAR, BLOCK_M) : row0 / A_WORDS + n % A_PER_M;               \
       i32 k = A_ALONG_K != 0 ? (k0) / A_WORDS + K_OF(n, A_NEAR, BLOCK_M) : (k0) + n / A_PER_M;                 \
-      LOAD(load_a, A_WORDS, A_VECTOR, A_ALONG_K, at, k, next_a[s]);                                            \
+      LOAD(load_a, A_WORDS, A_VECTOR, A_ALONG_K, A_SHIFTED, at, k, next_a[s]);                                 \
     }                                                                                                          \
   }                                                                                                            \
   [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                                               \
@@ -196,7 +213,7 @@ TCC_ENTRY {
     if (B_MOVES % WORKGROUP == 0 || n < B_MOVES) {                                                             \
       i32 at = B_ALONG_K != 0 ? col0 + AT_OF(n, B_NEAR, BLOCK_N) : col0 / B_WORDS + n % B_PER_N;               \
       i32 k = B_ALONG_K != 0 ? (k0) / B_WORDS + K_OF(n, B_NEAR, BLOCK_N) : (k0) + n / B_PER_N;                 \
-      LOAD(load_b, B_WORDS, B_VECTOR, B_ALONG_K, at, k, next_b[s]);                                            \
+      LOAD(load_b, B_WORDS, B_VECTOR, B_ALONG_K, B_SHIFTED, at, k, next_b[s]);                                 \
     }                                                                                                          \
   }
 
@@ -240,6 +257,11 @@ TCC_ENTRY {
         b[j] = tiles[2 * TILE_A + slot * TILE_B + k * STRIDE_B + (j / SEGMENT * LANES_N + thread_part) * SEGMENT + j % SEGMENT];
       [[unroll]] for (i32 i = 0; i < THREAD_M; ++i)
         [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] = MULTIPLY_ADD(a[i], b[j], acc[i][j]);
+#if A_SHIFTED
+      [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) skew[j] += ACC(dot_signed(b[j], ONES, 0));
+#elif B_SHIFTED
+      [[unroll]] for (i32 i = 0; i < THREAD_M; ++i) skew[i] += ACC(dot_signed(a[i], ONES, 0));
+#endif
     }
 #if FOLD_TILES
     if (tile % FOLD_TILES == FOLD_TILES - 1) {
@@ -257,6 +279,10 @@ TCC_ENTRY {
 #if FOLD_TILES
   [[unroll]] for (i32 i = 0; i < THREAD_M; ++i)
     [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] += total[i][j];
+#endif
+#if A_SHIFTED || B_SHIFTED
+  [[unroll]] for (i32 i = 0; i < THREAD_M; ++i)
+    [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] += skew[A_SHIFTED ? j : i] * ACC(128);
 #endif
   // Sums by segments: those that this thread has of its rows, row after row.
 #define SUM(q, j) acc[(q) / SEGMENTS][(q) % SEGMENTS * SEGMENT + (j)]
