@@ -37,6 +37,8 @@ constexpr Feature kFeatures[] = {
     {5431, "sums of cooperative matrices as operands"},
     {5433, "loads of cooperative matrices from tensors"},
     {5439, "tensors"},
+    {6018, "products of packed bytes"},
+    {6019, "dot products of integers"},
     {6022, "cooperative matrices"},
 };
 

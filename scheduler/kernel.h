@@ -164,7 +164,7 @@ struct Parameters {
 
 // The needs of a device source, of its language and its device, beside what its hooks rely on.
 struct SourceNeeds {
-  // Extensions of the language, as its texts call them: "GL_KHR_cooperative_matrix".
+  // Names of Dialect::extensions, or extensions of the language: "GL_KHR_cooperative_matrix".
   std::set<std::string> extensions;
   std::string environment;                     // as KernelText has it
   std::vector<exec::MatrixUnit> matrix_units;  // that it uses

@@ -159,6 +159,7 @@ constexpr ProfileField kFields[] = {
     {"matrix_units", false, read_matrix_units},
     {"matrix_conversions", false,
      [](Target& t, const Entry& e) { t.matrix_conversions = e.flag(); }},
+    {"byte_products", false, [](Target& t, const Entry& e) { t.byte_products = e.flag(); }},
     {"flops_matrix", false, [](Target& t, const Entry& e) { t.flops_matrix = e.rate(); }},
     {"max_loop_iterations", false,
      [](Target& t, const Entry& e) { t.max_loop_iterations = e.positive(); }},

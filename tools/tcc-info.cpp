@@ -53,6 +53,7 @@ std::vector<Feature> features(const sched::Target& t) {
       {"int64", t.int64, "no i64 and u64 tensors"},
       {"float64", t.float64, "no f64 tensors"},
       {"subgroup_shuffle", t.subgroup_shuffle, "reductions go through shared memory"},
+      {"byte_products", t.byte_products, "products of bytes are multiplied one by one"},
       {"matrix_units", !t.matrix_units.empty(), "matrix products are made of FMAs"}};
   if (t.api == sched::Api::vulkan && !t.matrix_units.empty())
     all.push_back({"matrix_conversions", t.matrix_conversions,

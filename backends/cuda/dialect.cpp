@@ -11,6 +11,7 @@ const Dialect& cuda_dialect() {
     d.emit_ending = ".cu";
     d.prelude = "common/prelude_cuda.inc";
     d.header = "";
+    d.extensions = {{"byte_products", ""}};  // dp4a is an instruction of PTX
     d.reserved =
         std::string(cpp_keywords()) +
         " blockDim blockIdx gridDim threadIdx warpSize NULL uint uint2 uint3 uint4 "

@@ -124,6 +124,10 @@ class Unit {
       if (auto found = d_.extensions.find(name); found != d_.extensions.end())
         extensions += found->second;
     for (const std::string& name : kernel_.needs.extensions) {
+      if (auto found = d_.extensions.find(name); found != d_.extensions.end()) {
+        extensions += found->second;
+        continue;
+      }
       if (d_.extension_line.empty())
         fail_input("kernel ", kernel_.name, ": ", d_.name, " has no extension ", name);
       extensions += fill(d_.extension_line, {{"name", name}});

@@ -55,6 +55,9 @@ const Dialect& glsl_dialect() {
          "#extension GL_EXT_shader_8bit_storage : require\n"
          "#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require\n"},
     };
+    // Not GL_EXT_integer_dot_product, which many compilers lack: the device source has SPIR-V's
+    // instructions.
+    d.extensions["byte_products"] = "#extension GL_EXT_spirv_intrinsics : require\n";
     d.extension_line = "#extension {name} : require\n";
     d.storage = {{DType::f64, "f64"},  {DType::f32, "f32"},   {DType::f16, "u16"},
                  {DType::bf16, "u16"}, {DType::f8e4m3, "u8"}, {DType::f8e5m2, "u8"},

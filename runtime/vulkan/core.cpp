@@ -95,12 +95,14 @@ void Core::create_device() {
   const bool converts =
       physical_.features.cooperative_matrix2.cooperativeMatrixConversions != VK_FALSE;
   const bool has_bfloat16 = physical_.features.bfloat16.shaderBFloat16Type != VK_FALSE;
+  const bool has_dots = physical_.features.dot_product.shaderIntegerDotProduct != VK_FALSE;
   VkDeviceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
   info.pNext = physical_.features.link({.subgroup_size = physical_.subgroup_size_control,
                                         .cooperative_matrix = multiplies,
                                         .cooperative_matrix2 = converts,
-                                        .bfloat16 = has_bfloat16});
+                                        .bfloat16 = has_bfloat16,
+                                        .dot_product = has_dots});
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR reports{};
   if (physical_.compiles_alone) {  // what its compiler says is all that there is
     extensions.push_back(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);

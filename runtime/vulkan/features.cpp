@@ -13,6 +13,7 @@ constexpr uint32_t kBFloat16Type = 5116, kBFloat16CooperativeMatrix = 5118;
 constexpr uint32_t kVulkanMemoryModel = 5345, kVulkanMemoryModelDeviceScope = 5346,
                    kPhysicalStorageBufferAddresses = 5347, kCooperativeMatrixConversions = 5431,
                    kCooperativeMatrixTensorAddressing = 5433, kTensorAddressing = 5439,
+                   kDotProductInput4x8BitPacked = 6018, kDotProduct = 6019,
                    kCooperativeMatrix = 6022;
 
 struct SubgroupCapability {
@@ -40,7 +41,10 @@ VkPhysicalDeviceFeatures2* Features::link(const FeatureChain& chain) {
     last = append(last, cooperative_matrix, CooperativeMatrixFeatures().sType);
   if (chain.cooperative_matrix2)
     last = append(last, cooperative_matrix2, CooperativeMatrix2Features().sType);
-  if (chain.bfloat16) append(last, bfloat16, Bfloat16Features().sType);
+  if (chain.bfloat16) last = append(last, bfloat16, Bfloat16Features().sType);
+  if (chain.dot_product)
+    append(last, dot_product,
+           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES);
   return &core;
 }
 
@@ -63,8 +67,13 @@ Features features_of(const VkPhysicalDeviceFeatures2& chain) {
         const auto& v13 = as(VkPhysicalDeviceVulkan13Features());
         have.subgroup_size.subgroupSizeControl = v13.subgroupSizeControl;
         have.subgroup_size.computeFullSubgroups = v13.computeFullSubgroups;
+        have.dot_product.shaderIntegerDotProduct = v13.shaderIntegerDotProduct;
         break;
       }
+      case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES:
+        have.dot_product.shaderIntegerDotProduct =
+            as(VkPhysicalDeviceShaderIntegerDotProductFeatures()).shaderIntegerDotProduct;
+        break;
       case VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES: {
         const auto& control = as(VkPhysicalDeviceSubgroupSizeControlFeatures());
         have.subgroup_size.subgroupSizeControl = control.subgroupSizeControl;
@@ -135,6 +144,7 @@ Features enabled_features(const Features& have, VkShaderStageFlags matrix_stages
   use.v12.scalarBlockLayout = have.v12.scalarBlockLayout;
   use.v12.bufferDeviceAddress = have.v12.bufferDeviceAddress;
   use.v12.timelineSemaphore = have.v12.timelineSemaphore;
+  use.dot_product.shaderIntegerDotProduct = have.dot_product.shaderIntegerDotProduct;
   use.subgroup_size.subgroupSizeControl = have.subgroup_size.subgroupSizeControl;
   use.subgroup_size.computeFullSubgroups = have.subgroup_size.computeFullSubgroups;
   // Modules with cooperative matrices use Vulkan's memory model.
@@ -174,6 +184,8 @@ std::set<uint32_t> capabilities_of(const Features& enabled,
   add(enabled.v12.vulkanMemoryModel, kVulkanMemoryModel);
   add(enabled.v12.vulkanMemoryModelDeviceScope, kVulkanMemoryModelDeviceScope);
   add(enabled.v12.bufferDeviceAddress, kPhysicalStorageBufferAddresses);
+  add(enabled.dot_product.shaderIntegerDotProduct, kDotProductInput4x8BitPacked);
+  add(enabled.dot_product.shaderIntegerDotProduct, kDotProduct);
   add(enabled.cooperative_matrix.cooperativeMatrix, kCooperativeMatrix);
   add(enabled.cooperative_matrix2.cooperativeMatrixConversions, kCooperativeMatrixConversions);
   add(enabled.cooperative_matrix2.cooperativeMatrixTensorAddressing,

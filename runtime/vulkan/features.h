@@ -19,6 +19,7 @@ struct FeatureChain {
   bool cooperative_matrix = false;
   bool cooperative_matrix2 = false;
   bool bfloat16 = false;
+  bool dot_product = false;
 };
 
 // Feature structures that point to one another: link() before every use.
@@ -30,6 +31,7 @@ struct Features {
   CooperativeMatrixFeatures cooperative_matrix{};
   CooperativeMatrix2Features cooperative_matrix2{};
   Bfloat16Features bfloat16{};
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot_product{};
   VkPhysicalDeviceFeatures2* link(const FeatureChain& chain);
 };
 

@@ -27,6 +27,7 @@ struct Properties {
   VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{};
   VkPhysicalDeviceShaderCorePropertiesAMD amd{};
   VkPhysicalDevicePCIBusInfoPropertiesEXT pci{};
+  VkPhysicalDeviceShaderIntegerDotProductProperties dot_product{};
   CooperativeMatrixStages matrix_stages;
   const VkPhysicalDeviceLimits& limits() const { return core.properties.limits; }
 };
@@ -69,6 +70,9 @@ void query_properties(const InstanceFunctions& vk, const Physical& physical,
   if (physical.has_extension(VK_EXT_PCI_BUS_INFO_EXTENSION_NAME))
     last =
         append(last, properties.pci, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT);
+  if (v13 || physical.has_extension(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME))
+    last = append(last, properties.dot_product,
+                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_PROPERTIES);
   if (physical.has_extension(kCooperativeMatrixExtension))
     append(last, properties.matrix_stages, CooperativeMatrixStages().sType);
   vk.GetPhysicalDeviceProperties2(physical.handle, &properties.core);
@@ -77,6 +81,8 @@ void query_properties(const InstanceFunctions& vk, const Physical& physical,
 void choose_features(const InstanceFunctions& vk, Physical& physical, const Properties& properties,
                      bool can_control_subgroups, const Enabled* enabled) {
   Features have;
+  const bool v13 = is_1_3(properties);
+  const char* dot_products = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME;
   if (enabled)
     have = features_of(*enabled->features);
   else
@@ -85,13 +91,16 @@ void choose_features(const InstanceFunctions& vk, Physical& physical, const Prop
         have.link({.subgroup_size = can_control_subgroups,
                    .cooperative_matrix = physical.has_extension(kCooperativeMatrixExtension),
                    .cooperative_matrix2 = physical.has_extension(kCooperativeMatrix2Extension),
-                   .bfloat16 = physical.has_extension(kBfloat16Extension)}));
+                   .bfloat16 = physical.has_extension(kBfloat16Extension),
+                   .dot_product = v13 || physical.has_extension(dot_products)}));
   if (enabled && !enabled->extensions.contains(kCooperativeMatrixExtension))
     have.cooperative_matrix.cooperativeMatrix = VK_FALSE;
   if (enabled && !enabled->extensions.contains(kCooperativeMatrix2Extension))
     have.cooperative_matrix2.cooperativeMatrixConversions = VK_FALSE;
   if (enabled && !enabled->extensions.contains(kBfloat16Extension))
     have.bfloat16.shaderBFloat16Type = VK_FALSE;
+  if (enabled && !v13 && !enabled->extensions.contains(dot_products))
+    have.dot_product.shaderIntegerDotProduct = VK_FALSE;
   physical.features =
       enabled_features(have, properties.matrix_stages.cooperativeMatrixSupportedStages);
   if (!have.v12.bufferDeviceAddress) physical.unusable = "it lacks bufferDeviceAddress";
@@ -254,6 +263,10 @@ void fill_limits(Physical& physical, const Properties& properties) {
   target.storage8 = features.v12.storageBuffer8BitAccess && features.v12.shaderInt8;
   target.int64 = features.core.features.shaderInt64;
   target.float64 = features.core.features.shaderFloat64;
+  // Signs that differ may be slower than these: contraction.comp.
+  target.byte_products = features.dot_product.shaderIntegerDotProduct &&
+                         properties.dot_product.integerDotProduct4x8BitPackedSignedAccelerated &&
+                         properties.dot_product.integerDotProduct4x8BitPackedUnsignedAccelerated;
   // ex2.approx, which PTX documents with 2^-22.5, and cvt.rn.f16.f32.
   target.native_exp2 = target.native_f16 =
       properties.v12.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
@@ -288,6 +301,9 @@ std::vector<const char*> wanted_extensions(const Physical& physical) {
        {VK_EXT_SUBGROUP_SIZE_CONTROL_EXTENSION_NAME, "VK_KHR_portability_subset",
         VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME})
     if (physical.has_extension(extension)) extensions.push_back(extension);
+  if (physical.features.dot_product.shaderIntegerDotProduct &&
+      physical.has_extension(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME))
+    extensions.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
   if (physical.features.cooperative_matrix.cooperativeMatrix)
     extensions.push_back(kCooperativeMatrixExtension);
   if (physical.features.cooperative_matrix2.cooperativeMatrixConversions)

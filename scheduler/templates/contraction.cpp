@@ -7,6 +7,7 @@
 
 #include "scheduler/cost.h"
 #include "scheduler/device_sources.h"
+#include "scheduler/source_compiler.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_hooks.h"
 #include "scheduler/templates/contraction_plan.h"
@@ -20,17 +21,27 @@
 namespace tcc::sched::template_contraction {
 namespace {
 
-// Products that one instruction takes, of neighbours along k: dp4a of CUDA sums four products of
-// bytes. A zero point that is subtracted before the product leaves bytes. Where that is slow, the
-// sums of A's rows and B's columns correct the product of the bytes as they are:
-// sum((a - p)(b - q)) = sum(ab) - q sum(a) - p sum(b) + k p q.
+// GLSL's compilers must take SPIR-V's instructions.
+constexpr const char* kInstructions = "GL_EXT_spirv_intrinsics";
+
+// Whether one instruction multiplies bytes of which those of one operand alone are signed. RDNA 2
+// has none, and its driver makes eleven times as much of one of SPIR-V's.
+bool mixes_signs(const Target& target) {
+  return target.vendor == "nvidia" || target.vendor == "intel";
+}
+
+// Products that one instruction takes, of neighbours along k: dp4a of CUDA and SPIR-V's dot
+// products sum four products of bytes. A zero point that is subtracted before the product leaves
+// bytes. Where that is slow, the sums of A's rows and B's columns correct the product of the bytes
+// as they are: sum((a - p)(b - q)) = sum(ab) - q sum(a) - p sum(b) + k p q.
 int64_t pack_of(const Region& region, const ContractionPlan& plan, const Target& target) {
   const auto dtype_of = [&](int operand) {
     return region.anchor->inputs[static_cast<size_t>(operand)]->dtype();
   };
   const bool packs = target.byte_products && is_integer(plan.accumulator) &&
                      size_bytes(plan.accumulator) == 4 && is_byte(dtype_of(plan.a.input)) &&
-                     is_byte(dtype_of(plan.b.input));
+                     is_byte(dtype_of(plan.b.input)) &&
+                     lacking_extension(target.api, kInstructions).empty();
   return packs ? 4 : 1;
 }
 
@@ -141,6 +152,8 @@ class FmaCandidate : public RuledCandidate<FmaCase, ProductCandidate> {
     define("FLOAT_ACC", is_float(plan.accumulator));
     if (pack > 1) {
       define("PACK", pack);
+      if (!mixes_signs(target())) define("SHIFTS_SIGNS", 1);
+      kernel.needs.extensions.insert("byte_products");
       for (auto [name, operand] : {std::pair{"A_SIGNED", &plan.a}, {"B_SIGNED", &plan.b}})
         define(name,
                info(region.anchor->inputs[static_cast<size_t>(operand->input)]->dtype()).is_signed);

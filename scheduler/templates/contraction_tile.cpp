@@ -64,9 +64,16 @@ constexpr FmaTile kGpuTiles[] = {
     {32, 16, 16, 8, 2},   {16, 128, 16, 8, 2},  {16, 64, 16, 8, 2},  {16, 64, 16, 4, 2},
     {16, 32, 16, 8, 2},
 };
+// A load or store of a lane is what costs most: a thread's tile is large, and a workgroup's as
+// large as shared memory and the number of workgroups allow.
 constexpr FmaTile kCpuTiles[] = {
-    {32, 32, 16, 4, 8}, {64, 32, 16, 8, 8}, {16, 32, 16, 2, 8},
-    {32, 16, 16, 4, 4}, {16, 16, 16, 2, 4}, {8, 32, 16, 1, 8},
+    {128, 256, 8, 8, 8}, {256, 128, 8, 8, 8}, {128, 128, 8, 8, 8}, {64, 256, 8, 8, 8},
+    {256, 64, 8, 8, 8},  {64, 128, 16, 8, 8}, {128, 64, 16, 8, 8}, {64, 128, 8, 8, 8},
+    {128, 64, 8, 8, 8},  {32, 256, 8, 8, 8},  {256, 32, 8, 8, 8},  {32, 128, 8, 8, 8},
+    {128, 32, 8, 8, 8},  {64, 64, 16, 8, 8},  {64, 64, 8, 8, 8},   {32, 64, 16, 8, 8},
+    {64, 32, 16, 8, 8},  {16, 256, 8, 8, 8},  {16, 128, 8, 8, 8},  {8, 256, 8, 4, 8},
+    {8, 128, 8, 4, 8},   {32, 32, 16, 4, 8},  {16, 32, 16, 2, 8},  {32, 16, 16, 4, 4},
+    {16, 16, 16, 2, 4},  {8, 32, 16, 1, 8},
 };
 
 // A thread's sums, fragments, and its part of the next tile, which is on its way, with its places:
@@ -215,7 +222,8 @@ std::optional<FmaTile> fastest_tile(const FmaRules& rules) {
     best_seconds = seconds;
   };
   if (target.serial_workgroups) {
-    for (const FmaTile& tile : kCpuTiles) consider(tile);
+    for (FmaTile tile : kCpuTiles)
+      for (tile.slices = 1; tile.slices <= 2; ++tile.slices) consider(tile);
     return best;
   }
   constexpr int64_t kMostRegisters = 224;  // with more, compilers spill

@@ -1,6 +1,7 @@
 // Every template for GPUs that are not here: kernels of the self-test's samples, by random configs,
 // compiled for each profile of configs/targets and held against the validator of SPIR-V. And for
-// AMD's by AMD's compiler, where a driver is there that compiles alone (packaging/fetch_newer.sh radv):
+// AMD's by AMD's compiler, where a driver is there that compiles alone (packaging/fetch_newer.sh
+// radv):
 //
 //   build/newer/radv/run navi31 build/dev/bin/one_profiles_test
 //   TCC_REPORTS=1: lines of a table with the registers, spills, occupancy, code and cycles of the
@@ -163,6 +164,13 @@ TEST(CompilingDriver, DefaultsSpillNoRegisters) {
     add("one row " + t, value("x", "1, 4096") + ", " + value("w", "4096, 4096"),
         "{out: y, op: linear, in: [x, w]}", "y");
   }
+  const std::string bytes = "{dtype: i8, shape: [", weights = "{dtype: u8, shape: [";
+  add("linear i8", "x: " + bytes + "1024, 768]}, w: " + bytes + "3072, 768]}",
+      "{out: y, op: linear, in: [x, w], out_dtype: i32}", "y");
+  add("matmul i8 u8", "x: " + bytes + "1024, 768]}, w: " + weights + "768, 3072]}",
+      "{out: y, op: matmul, in: [x, w], out_dtype: i32}", "y");
+  add("convolution i8", "x: " + bytes + "16, 64, 56, 56]}, w: " + bytes + "64, 64, 3, 3]}",
+      "{out: y, op: conv2d, in: [x, w], padding: 1, out_dtype: i32}", "y");
   for (const autotune::SelfTestSample& sample : samples) {
     SCOPED_TRACE(sample.name);
     try {

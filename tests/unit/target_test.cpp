@@ -82,6 +82,7 @@ TEST(TargetTest, NumbersOfWellKnownTargets) {
   EXPECT_TRUE(a100.byte_products && has_device_source(a100, "gemv"));
   const Target lavapipe = target_by_name("vulkan:lavapipe");
   EXPECT_FALSE(lavapipe.byte_products || has_device_source(lavapipe, "gemv"));
+  EXPECT_TRUE(target_by_name("vulkan:amd-rdna").byte_products);
   EXPECT_TRUE(lavapipe.indexed_registers);
   EXPECT_EQ(lavapipe.subgroup_size, 8);
   EXPECT_EQ(lavapipe.max_grid[0], 65535);

@@ -76,6 +76,28 @@ TEST(VulkanFeatures, MatricesHaveEnabledTypes) {
   EXPECT_FALSE(capabilities(enabled).contains(kBf16Type));
 }
 
+TEST(VulkanFeatures, DotProductsAreTwoCapabilities) {
+  Features have;
+  EXPECT_FALSE(capabilities(enabled_features(have, 0)).contains(6018));
+  have.dot_product.shaderIntegerDotProduct = VK_TRUE;
+  EXPECT_EQ(capabilities(enabled_features(have, 0)), (std::set<uint32_t>{0, 1, 6018, 6019}));
+}
+
+// A caller's device says so in either structure.
+TEST(VulkanFeatures, DotProductsAreFoundInChains) {
+  VkPhysicalDeviceVulkan13Features v13{};
+  v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
+  v13.shaderIntegerDotProduct = VK_TRUE;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures single{};
+  single.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES;
+  single.shaderIntegerDotProduct = VK_TRUE;
+  VkPhysicalDeviceFeatures2 chain{};
+  for (void* next : {static_cast<void*>(&v13), static_cast<void*>(&single)}) {
+    chain.pNext = next;
+    EXPECT_TRUE(features_of(chain).dot_product.shaderIntegerDotProduct);
+  }
+}
+
 TEST(VulkanFeatures, SubgroupsAndFloatControlsAreCapabilities) {
   const auto all = capabilities_of(
       Features(), VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_SHUFFLE_BIT, {32, 0, 16});
@@ -95,9 +117,11 @@ TEST(VulkanFeatures, ChainsHoldWhatTheDeviceKnows) {
   const auto all = types({.subgroup_size = true,
                           .cooperative_matrix = true,
                           .cooperative_matrix2 = true,
-                          .bfloat16 = true});
-  ASSERT_EQ(all.size(), 7u);
-  EXPECT_EQ(all.back(), static_cast<VkStructureType>(1000141000));
+                          .bfloat16 = true,
+                          .dot_product = true});
+  ASSERT_EQ(all.size(), 8u);
+  EXPECT_EQ(all[6], static_cast<VkStructureType>(1000141000));
+  EXPECT_EQ(all.back(), VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES);
   EXPECT_EQ(types({.bfloat16 = true}).size(), 4u);
 }
 

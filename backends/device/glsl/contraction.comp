@@ -7,6 +7,8 @@
 // Hooks: load_a, load_b (index maps, prologues, bounds), epilogue (a row segment of SEGMENT results).
 // Long sums are folded every FOLD_TILES tiles into a second set of accumulators, which keeps f32 results within a few
 // ulp of exact.
+// Where both operands are 8-bit integers and the device sums four of their products by one instruction, PACK = 4
+// neighbours along k are one word of the tiles; k then counts words.
 #ifndef BLOCK_M  // compiled after the prelude alone, with default parameters and hooks that do the least
 #define ACC f32
 #define INDEX i32
@@ -46,10 +48,50 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
 }
 #endif
 
+#ifndef PACK
+#define PACK 1
+#endif
+// Words that a thread moves at once.
+#if PACK == 1
+#define WORD ACC
+#define A_WORDS A_VECTOR
+#define B_WORDS B_VECTOR
+#define A_SHIFTED 0
+#define B_SHIFTED 0
 #if FLOAT_ACC
 #define MULTIPLY_ADD(a, b, c) fma(a, b, c)
 #else
 #define MULTIPLY_ADD(a, b, c) ((c) + (a) * (b))
+#endif
+#else
+#define WORD u32
+#define A_WORDS (A_ALONG_K == 0 ? A_VECTOR : A_VECTOR < PACK ? 1 : A_VECTOR / PACK)
+#define B_WORDS (B_ALONG_K == 0 ? B_VECTOR : B_VECTOR < PACK ? 1 : B_VECTOR / PACK)
+// SPIR-V's instructions: compilers of GLSL that know no integer dot products pass them on. The last operand says that
+// words are four bytes.
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4450)
+i32 dot_signed(u32 a, u32 b, spirv_literal i32 packing);
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4451)
+u32 dot_unsigned(u32 a, u32 b, spirv_literal i32 packing);
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4452)
+i32 dot_mixed(u32 signed_bytes, u32 unsigned_bytes, spirv_literal i32 packing);
+// A_SIGNED and B_SIGNED: whether the bytes are signed. Where the device has no instruction for signs that differ
+// (SHIFTS_SIGNS), 128 is subtracted from the unsigned bytes, which makes them signed, and the others' sums make up for it.
+#ifndef SHIFTS_SIGNS
+#define SHIFTS_SIGNS 0
+#endif
+#define A_SHIFTED (SHIFTS_SIGNS != 0 && A_SIGNED == 0 && B_SIGNED != 0)
+#define B_SHIFTED (SHIFTS_SIGNS != 0 && A_SIGNED != 0 && B_SIGNED == 0)
+#define ONES 0x01010101u
+#if (A_SIGNED != 0 && B_SIGNED != 0) || A_SHIFTED || B_SHIFTED
+#define MULTIPLY_ADD(a, b, c) ((c) + ACC(dot_signed(a, b, 0)))
+#elif A_SIGNED != 0
+#define MULTIPLY_ADD(a, b, c) ((c) + ACC(dot_mixed(a, b, 0)))
+#elif B_SIGNED != 0
+#define MULTIPLY_ADD(a, b, c) ((c) + ACC(dot_mixed(b, a, 0)))
+#else
+#define MULTIPLY_ADD(a, b, c) ((c) + ACC(dot_unsigned(a, b, 0)))
+#endif
 #endif
 #define K_TILES ((SIZE_K + BLOCK_K - 1) / BLOCK_K)
 #define LEAST(a, b) ((a) < (b) ? (a) : (b))
@@ -72,26 +114,26 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[4]) {
 // Rows of the shared tiles are padded so that the transposing stores of along-k vectors hit different banks.
 #define STRIDE_A (BLOCK_M + 4)
 #define STRIDE_B (BLOCK_N + 4)
-// Vectors of a tile, and how many each thread moves.
-#define A_VECTORS (BLOCK_M * BLOCK_K / A_VECTOR)
-#define B_VECTORS (BLOCK_N * BLOCK_K / B_VECTOR)
-#define A_STEPS ((A_VECTORS + WORKGROUP - 1) / WORKGROUP)
-#define B_STEPS ((B_VECTORS + WORKGROUP - 1) / WORKGROUP)
+// Moves of a tile, and how many each thread makes.
+#define A_MOVES (BLOCK_M * BLOCK_K / A_WORDS)
+#define B_MOVES (BLOCK_N * BLOCK_K / B_WORDS)
+#define A_STEPS ((A_MOVES + WORKGROUP - 1) / WORKGROUP)
+#define B_STEPS ((B_MOVES + WORKGROUP - 1) / WORKGROUP)
 // Along k a warp moves eight products of each of some rows: whole sectors of memory, and different banks of shared memory.
 // Number n of an operand's moves is at `K_OF` in k and at `AT_OF` in rows or columns.
 #define K_OF(n, NEAR, BLOCK) ((n) % NEAR + (n) / (NEAR * BLOCK) * NEAR)
 #define AT_OF(n, NEAR, BLOCK) ((n) / NEAR % BLOCK)
-#define A_NEAR LEAST(BLOCK_K / A_VECTOR, A_VECTOR < 8 ? 8 / A_VECTOR : 1)
-#define A_PER_M (BLOCK_M / A_VECTOR)
-#define B_NEAR LEAST(BLOCK_K / B_VECTOR, B_VECTOR < 8 ? 8 / B_VECTOR : 1)
-#define B_PER_N (BLOCK_N / B_VECTOR)
+#define A_NEAR LEAST(BLOCK_K / A_WORDS, A_WORDS < 8 ? 8 / A_WORDS : 1)
+#define A_PER_M (BLOCK_M / A_WORDS)
+#define B_NEAR LEAST(BLOCK_K / B_WORDS, B_WORDS < 8 ? 8 / B_WORDS : 1)
+#define B_PER_N (BLOCK_N / B_WORDS)
 
 #define TILE_A (BLOCK_K * STRIDE_A)
 #define TILE_B (BLOCK_K * STRIDE_B)
 #define TILES (2 * (TILE_A + TILE_B))
 // Sums of slices meet in the tiles' memory, as many segments at once as it holds.
 #define SLICES_AT_ONCE LEAST(STEPS, TILES / (WORKGROUP * SLICES * SEGMENT))
-shared ACC tiles[TILES];
+shared WORD tiles[TILES];
 
 TCC_ENTRY {
   i32 thread = i32(TCC_THREAD);
@@ -127,49 +169,74 @@ TCC_ENTRY {
     }
   }
 
-  ACC next_a[A_STEPS][A_VECTOR];
-  ACC next_b[B_STEPS][B_VECTOR];
+#if A_SHIFTED || B_SHIFTED
+  // Sums of the signed operand's bytes.
+#define SKEWS (A_SHIFTED ? THREAD_N : THREAD_M)
+  ACC skew[SKEWS];
+  [[unroll]] for (i32 i = 0; i < SKEWS; ++i) skew[i] = ACC(0);
+#endif
 
-#define FETCH(k0)                                                                                              \
-  [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                                        \
-    i32 n = thread + s * WORKGROUP;                                                                      \
-    if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
-      if (A_ALONG_K != 0)                                                                                          \
-        load_a(TCC_BUFFERS batch, row0 + AT_OF(n, A_NEAR, BLOCK_M), (k0) / A_VECTOR + K_OF(n, A_NEAR, BLOCK_M), next_a[s]);               \
-      else                                                                                                     \
-        load_a(TCC_BUFFERS batch, row0 / A_VECTOR + n % A_PER_M, (k0) + n / A_PER_M, next_a[s]);               \
+  WORD next_a[A_STEPS][A_WORDS];
+  WORD next_b[B_STEPS][B_WORDS];
+
+// One operand's words at (at, k), both counted in moves, through its hook.
+#if PACK == 1
+#define LOAD(load, WORDS, VECTOR, ALONG_K, SHIFTED, at, k, to) load(TCC_BUFFERS batch, at, k, to)
+#else
+#define LOAD(load, WORDS, VECTOR, ALONG_K, SHIFTED, at, k, to)                                                 \
+  [[unroll]] for (i32 w = 0; w < WORDS; ++w) to[w] = 0u;                                                       \
+  [[unroll]] for (i32 part = 0; part < WORDS * PACK / VECTOR; ++part) {                                        \
+    ACC bytes[VECTOR];                                                                                         \
+    if (ALONG_K != 0)                                                                                          \
+      load(TCC_BUFFERS batch, at, (k) * (WORDS * PACK / VECTOR) + part, bytes);                                \
+    else                                                                                                       \
+      load(TCC_BUFFERS batch, at, (k) * PACK + part, bytes);                                                   \
+    [[unroll]] for (i32 v = 0; v < VECTOR; ++v) {                                                              \
+      i32 number = ALONG_K != 0 ? part * VECTOR + v : part;                                                    \
+      to[ALONG_K != 0 ? number / PACK : v] |= (u32(bytes[v]) & 0xffu) << number % PACK * 8;                    \
     }                                                                                                          \
   }                                                                                                            \
-  [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                                        \
-    i32 n = thread + s * WORKGROUP;                                                                      \
-    if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
-      if (B_ALONG_K != 0)                                                                                           \
-        load_b(TCC_BUFFERS batch, col0 + AT_OF(n, B_NEAR, BLOCK_N), (k0) / B_VECTOR + K_OF(n, B_NEAR, BLOCK_N), next_b[s]);               \
-      else                                                                                                     \
-        load_b(TCC_BUFFERS batch, col0 / B_VECTOR + n % B_PER_N, (k0) + n / B_PER_N, next_b[s]);               \
+  if (SHIFTED) [[unroll]] for (i32 w = 0; w < WORDS; ++w) to[w] ^= 128u * ONES;
+#endif
+
+#define FETCH(k0)                                                                                              \
+  [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                                               \
+    i32 n = thread + s * WORKGROUP;                                                                            \
+    if (A_MOVES % WORKGROUP == 0 || n < A_MOVES) {                                                             \
+      i32 at = A_ALONG_K != 0 ? row0 + AT_OF(n, A_NEAR, BLOCK_M) : row0 / A_WORDS + n % A_PER_M;               \
+      i32 k = A_ALONG_K != 0 ? (k0) / A_WORDS + K_OF(n, A_NEAR, BLOCK_M) : (k0) + n / A_PER_M;                 \
+      LOAD(load_a, A_WORDS, A_VECTOR, A_ALONG_K, A_SHIFTED, at, k, next_a[s]);                                 \
+    }                                                                                                          \
+  }                                                                                                            \
+  [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                                               \
+    i32 n = thread + s * WORKGROUP;                                                                            \
+    if (B_MOVES % WORKGROUP == 0 || n < B_MOVES) {                                                             \
+      i32 at = B_ALONG_K != 0 ? col0 + AT_OF(n, B_NEAR, BLOCK_N) : col0 / B_WORDS + n % B_PER_N;               \
+      i32 k = B_ALONG_K != 0 ? (k0) / B_WORDS + K_OF(n, B_NEAR, BLOCK_N) : (k0) + n / B_PER_N;                 \
+      LOAD(load_b, B_WORDS, B_VECTOR, B_ALONG_K, B_SHIFTED, at, k, next_b[s]);                                 \
     }                                                                                                          \
   }
 
 #define PUT(slot)                                                                                              \
-  [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                                        \
-    i32 n = thread + s * WORKGROUP;                                                                      \
-    if (A_VECTORS % WORKGROUP == 0 || n < A_VECTORS) {                                                         \
-      [[unroll]] for (i32 v = 0; v < A_VECTOR; ++v) {                                                   \
-        if (A_ALONG_K != 0)                                                                                        \
-          tiles[(slot) * TILE_A + (K_OF(n, A_NEAR, BLOCK_M) * A_VECTOR + v) * STRIDE_A + AT_OF(n, A_NEAR, BLOCK_M)] = next_a[s][v];                  \
+  [[unroll]] for (i32 s = 0; s < A_STEPS; ++s) {                                                               \
+    i32 n = thread + s * WORKGROUP;                                                                            \
+    if (A_MOVES % WORKGROUP == 0 || n < A_MOVES) {                                                             \
+      [[unroll]] for (i32 v = 0; v < A_WORDS; ++v) {                                                           \
+        if (A_ALONG_K != 0)                                                                                    \
+          tiles[(slot) * TILE_A + (K_OF(n, A_NEAR, BLOCK_M) * A_WORDS + v) * STRIDE_A + AT_OF(n, A_NEAR, BLOCK_M)] = next_a[s][v]; \
         else                                                                                                   \
-          tiles[(slot) * TILE_A + n / A_PER_M * STRIDE_A + n % A_PER_M * A_VECTOR + v] = next_a[s][v];                    \
+          tiles[(slot) * TILE_A + n / A_PER_M * STRIDE_A + n % A_PER_M * A_WORDS + v] = next_a[s][v];          \
       }                                                                                                        \
     }                                                                                                          \
   }                                                                                                            \
-  [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                                        \
-    i32 n = thread + s * WORKGROUP;                                                                      \
-    if (B_VECTORS % WORKGROUP == 0 || n < B_VECTORS) {                                                         \
-      [[unroll]] for (i32 v = 0; v < B_VECTOR; ++v) {                                                   \
-        if (B_ALONG_K != 0)                                                                                         \
-          tiles[2 * TILE_A + (slot) * TILE_B + (K_OF(n, B_NEAR, BLOCK_N) * B_VECTOR + v) * STRIDE_B + AT_OF(n, B_NEAR, BLOCK_N)] = next_b[s][v];                  \
+  [[unroll]] for (i32 s = 0; s < B_STEPS; ++s) {                                                               \
+    i32 n = thread + s * WORKGROUP;                                                                            \
+    if (B_MOVES % WORKGROUP == 0 || n < B_MOVES) {                                                             \
+      [[unroll]] for (i32 v = 0; v < B_WORDS; ++v) {                                                           \
+        if (B_ALONG_K != 0)                                                                                    \
+          tiles[2 * TILE_A + (slot) * TILE_B + (K_OF(n, B_NEAR, BLOCK_N) * B_WORDS + v) * STRIDE_B + AT_OF(n, B_NEAR, BLOCK_N)] = next_b[s][v]; \
         else                                                                                                   \
-          tiles[2 * TILE_A + (slot) * TILE_B + n / B_PER_N * STRIDE_B + n % B_PER_N * B_VECTOR + v] = next_b[s][v];                    \
+          tiles[2 * TILE_A + (slot) * TILE_B + n / B_PER_N * STRIDE_B + n % B_PER_N * B_WORDS + v] = next_b[s][v]; \
       }                                                                                                        \
     }                                                                                                          \
   }
@@ -183,13 +250,18 @@ TCC_ENTRY {
     FETCH(LEAST(tile + 1, K_TILES - 1) * BLOCK_K)
     [[unroll]] for (i32 part = 0; part < SLICE_K; ++part) {
       i32 k = slice * SLICE_K + part;
-      ACC a[THREAD_M];
-      ACC b[THREAD_N];
+      WORD a[THREAD_M];
+      WORD b[THREAD_N];
       [[unroll]] for (i32 i = 0; i < THREAD_M; ++i) a[i] = tiles[slot * TILE_A + k * STRIDE_A + thread_row + ROW_OF(i)];
       [[unroll]] for (i32 j = 0; j < THREAD_N; ++j)
         b[j] = tiles[2 * TILE_A + slot * TILE_B + k * STRIDE_B + (j / SEGMENT * LANES_N + thread_part) * SEGMENT + j % SEGMENT];
       [[unroll]] for (i32 i = 0; i < THREAD_M; ++i)
         [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] = MULTIPLY_ADD(a[i], b[j], acc[i][j]);
+#if A_SHIFTED
+      [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) skew[j] += ACC(dot_signed(b[j], ONES, 0));
+#elif B_SHIFTED
+      [[unroll]] for (i32 i = 0; i < THREAD_M; ++i) skew[i] += ACC(dot_signed(a[i], ONES, 0));
+#endif
     }
 #if FOLD_TILES
     if (tile % FOLD_TILES == FOLD_TILES - 1) {
@@ -208,6 +280,10 @@ TCC_ENTRY {
   [[unroll]] for (i32 i = 0; i < THREAD_M; ++i)
     [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] += total[i][j];
 #endif
+#if A_SHIFTED || B_SHIFTED
+  [[unroll]] for (i32 i = 0; i < THREAD_M; ++i)
+    [[unroll]] for (i32 j = 0; j < THREAD_N; ++j) acc[i][j] += skew[A_SHIFTED ? j : i] * ACC(128);
+#endif
   // Sums by segments: those that this thread has of its rows, row after row.
 #define SUM(q, j) acc[(q) / SEGMENTS][(q) % SEGMENTS * SEGMENT + (j)]
 #if SLICES == 1
@@ -224,7 +300,7 @@ TCC_ENTRY {
     [[unroll]] for (i32 q = 0; q < SLICES_AT_ONCE * SLICES; ++q)
       if (first * SLICES + q < THREAD_M * SEGMENTS) {
         [[unroll]] for (i32 j = 0; j < SEGMENT; ++j)
-          tiles[((q * SLICES + slice) * SLICE_THREADS + place) * SEGMENT + j] = SUM(first * SLICES + q, j);
+          tiles[((q * SLICES + slice) * SLICE_THREADS + place) * SEGMENT + j] = WORD(SUM(first * SLICES + q, j));
       }
     barrier();
     [[unroll]] for (i32 own = 0; own < SLICES_AT_ONCE; ++own)
@@ -233,7 +309,7 @@ TCC_ENTRY {
         [[unroll]] for (i32 j = 0; j < SEGMENT; ++j) sum[j] = ACC(0);
         [[unroll]] for (i32 other = 0; other < SLICES; ++other)
           [[unroll]] for (i32 j = 0; j < SEGMENT; ++j)
-            sum[j] += tiles[(((own * SLICES + slice) * SLICES + other) * SLICE_THREADS + place) * SEGMENT + j];
+            sum[j] += ACC(tiles[(((own * SLICES + slice) * SLICES + other) * SLICE_THREADS + place) * SEGMENT + j]);
         i32 q = (first + own) * SLICES + slice;
         epilogue(TCC_BUFFERS batch, row0 + thread_row + ROW_OF(q / SEGMENTS), col0 / SEGMENT + thread_part + q % SEGMENTS * LANES_N, sum);
       }
