@@ -151,12 +151,12 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
       int64_t block_m, block_n, line_bytes, warps_m, warps_n, stages, resident;
     };
     static constexpr Candidate kCandidates[] = {
-        {192, 256, 64, 2, 4, 4, 1}, {128, 256, 128, 2, 4, 4, 1}, {192, 128, 64, 2, 2, 4, 2},
-        {128, 256, 64, 2, 4, 4, 1}, {256, 128, 64, 4, 2, 4, 1},  {128, 128, 64, 2, 2, 4, 2},
-        {128, 128, 64, 2, 4, 4, 2}, {128, 64, 64, 2, 2, 4, 2},   {64, 128, 64, 2, 2, 4, 2},
-        {64, 64, 64, 2, 2, 4, 3},   {64, 64, 128, 2, 2, 4, 2},   {128, 32, 128, 4, 1, 4, 2},
-        {64, 32, 128, 2, 2, 4, 2},  {64, 32, 128, 2, 1, 5, 3},   {32, 32, 128, 2, 1, 5, 3},
-        {64, 16, 128, 4, 1, 5, 3},  {32, 16, 128, 2, 1, 5, 3},   {128, 16, 128, 4, 1, 5, 2},
+        {128, 256, 128, 2, 4, 3, 1}, {256, 128, 128, 4, 2, 3, 1}, {128, 256, 64, 2, 4, 4, 1},
+        {256, 128, 64, 4, 2, 4, 1},  {128, 128, 128, 2, 2, 3, 2}, {128, 128, 64, 2, 2, 4, 2},
+        {128, 128, 64, 2, 4, 4, 2},  {128, 64, 64, 2, 2, 4, 2},   {64, 128, 64, 2, 2, 4, 2},
+        {64, 64, 64, 2, 2, 4, 3},    {64, 64, 128, 2, 2, 4, 2},   {128, 32, 128, 4, 1, 4, 2},
+        {64, 32, 128, 2, 2, 4, 2},   {64, 32, 128, 2, 1, 5, 3},   {32, 32, 128, 2, 1, 5, 3},
+        {64, 16, 128, 4, 1, 5, 3},   {32, 16, 128, 2, 1, 5, 3},   {128, 16, 128, 4, 1, 5, 2},
     };
     std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
@@ -181,8 +181,11 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
   GemmCycles cycles(const Shape& s, const Target& target,
                     const EpilogueCost& stored) const override {
     const double units = target.compute_units;
-    constexpr double kProducts = 1024;    // multiply-adds of 16-bit elements a cycle, of one SM
-    constexpr double kCacheBytes = 32;    // a cycle, that one SM reads from the last-level cache
+    // Multiply-adds of 16-bit elements a cycle, of one SM: as Hopper's mma.sync reaches at most.
+    const double products = std::min(1381.0, target.flops_matrix / 2 / units / target.clock());
+    constexpr double kCacheBytes = 36;    // a cycle, that one SM reads from the last-level cache
+    constexpr double kLonger = 1.1;       // than the resource that a tile of k needs most
+    constexpr double kBarrier = 40;       // cycles of a tile of k
     constexpr double kSharedBytes = 128;  // a cycle, of shared memory
     constexpr double kFill = 1200;        // cycles until the first tile is there
     constexpr double kAddresses = 3;      // as long, where each vector of an image has its own
@@ -191,7 +194,7 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     constexpr double kExchange = 3500, kExchanged = 32;
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
     const auto line = static_cast<double>(s.line_bytes);
-    const double product = m * n * line / 2 / kProducts;
+    const double product = m * n * line / 2 / products;
     // Copies write a tile once. Each warp that shares a row or a column of warps reads it.
     const double shared =
         (m * static_cast<double>(s.warps_n + 1) + n * static_cast<double>(s.warps_m + 1)) * line /
@@ -206,7 +209,8 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
                          : (m + n) * line / 16 / 32 * (s.gemm.image ? kAddresses : 1);
     const double issue =
         product * 97 / 64 * (64.0 * 64) / static_cast<double>(s.warp_m() * s.warp_n());
-    const double k_tile = std::max({product, shared, cached, issue / 2}) + loading;
+    const double k_tile =
+        kLonger * std::max({product, shared, cached, issue / 2}) + loading + kBarrier;
     const int64_t parts = sm80::parts(s.on(target), s.tiles);
     const auto k_tiles = static_cast<double>(ceil_div(ceil_div(s.k, s.block_k), parts));
     const double part = m * n / static_cast<double>(parts);  // that a workgroup stores

@@ -171,8 +171,10 @@ double load_cycles(const Shape& s) {
 // loads. The wait and the loads were set by 222 configs of six products on an H200, the cycles of a
 // product by the machine code of 13 kernels.
 double fma_products(const Shape& s) {
-  constexpr double kFma = 1.05;      // of a product
-  constexpr double kPairs = 1.2;     // where columns along k are turned two by two, of wide tiles
+  constexpr double kFma = 1.05;   // of a product
+  constexpr double kPairs = 1.2;  // where columns along k are turned two by two, of wide tiles
+  // Where nothing is turned, and the neighbours of one operand or of both are along k.
+  constexpr double kMixed = 1.18, kAlongK = 1.25;
   constexpr double kCramped = 1.35;  // where three groups leave few registers to choose from
   constexpr double kLoad = 2.5, kOther = 20;     // of four k, of a warp
   constexpr double kWait = 130;                  // of four k, at least, of all warps
@@ -180,9 +182,13 @@ double fma_products(const Shape& s) {
   constexpr double kAlone = 1.1;                 // a scheduler with one warp waits for its loads
   const auto slabs = static_cast<double>(s.slabs()), eights = static_cast<double>(s.block_n) / 8;
   const double warps = 4 * static_cast<double>(s.groups);
-  const bool pairs = s.side.b.major_k && s.block_n % 32 != 0 && s.block_n > 64;
-  const bool cramped = s.groups == 3 && s.side.a.major_k && s.block_n > 64;
-  const double fma = cramped ? kCramped : pairs ? kPairs : kFma;
+  const bool turns = sm90::turns(s.kernel), a = s.side.a.major_k, b = s.side.b.major_k;
+  const bool pairs = b && s.block_n % 32 != 0 && s.block_n > 64;
+  const bool cramped = s.groups == 3 && a && s.block_n > 64;
+  const double fma = cramped              ? kCramped
+                     : turns || !(a || b) ? (pairs ? kPairs : kFma)
+                     : a && b             ? kAlongK
+                                          : kMixed;
   const double four = fma * 16 * slabs * eights + kLoad * (4 * slabs + eights) + kOther;
   return kFours * std::max(kWait, warps / kSchedulers * four * (s.groups == 1 ? kAlone : 1));
 }
@@ -382,7 +388,7 @@ class GemmSm90Template : public GemmTemplate<Shape, Case> {
         {192, 128, 3, 0, 1, 1}, {192, 96, 3, 0, 1, 1},  {128, 160, 2, 0, 2, 1},
         {128, 160, 2, 0, 2, 2}, {128, 160, 2, 0, 4, 1}, {64, 96, 1, 0, 1, 1},
         {64, 160, 1, 0, 1, 1},  {64, 32, 1, 0, 2, 2},   {64, 64, 1, 0, 2, 2},
-        {64, 128, 1, 0, 2, 2},  {128, 128, 2, 0, 2, 2},
+        {64, 128, 1, 0, 2, 2},  {128, 128, 2, 0, 2, 2}, {256, 64, 2, 0, 1, 1},
     };
     std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)

@@ -1,8 +1,8 @@
 // configs/tuned: how many kernels of the five models have a record of their own on each device that
 // records are shipped for. Printed for each model; below a floor, records were lost: a change of
 // keys without `tcc-tune migrate`, or a change of kernels that asks for another sweep
-// (configs/tuned/sweep.sh). That sweep is due: attention, and products and convolutions on FMA
-// units (whose records for CUDA are gone), have other kernels since the last one.
+// (configs/tuned/sweep.sh). That sweep is due for all but bf16 on CUDA: attention, and products and
+// convolutions on FMA units (whose records for CUDA are gone), have other kernels since the last one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ TEST_P(ShippedRecords, CoverTheModels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ShippedRecords,
-                         ::testing::Values(Shipped{"cuda:sm_90a", DType::bf16, 0.44},
+                         ::testing::Values(Shipped{"cuda:sm_90a", DType::bf16, 0.9},
                                            Shipped{"cuda:sm_90a", DType::f32, 0.25},
                                            Shipped{"vulkan:nvidia", DType::bf16, 0.34, 132},
                                            Shipped{"vulkan:nvidia", DType::f32, 0.71, 132},

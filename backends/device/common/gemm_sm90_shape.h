@@ -175,10 +175,12 @@ constexpr Int slabs(const GemmSm90& g) { return g.block_m / 64 / (g.pingpong ? 1
 // time.
 constexpr Int accumulators(const GemmSm90& g) { return slabs(g) * g.block_n / 2; }
 // f32 that lies along k is turned in shared memory by warps of the group that loads, before FMA
-// units multiply it. One eight of columns stays as it is.
-constexpr Int kTurningWarps = 3;
+// units multiply it, where a thread has products enough that the wait for it is hidden. Small tiles
+// lose by it (docs/decisions/043-f32-by-bulk-copies.md). One eight of columns stays as it is.
+constexpr Int kTurningWarps = 3, kTurnedSums = 96;
 constexpr bool turns(const GemmSm90& g) {
-  return is_f32(g) && (g.product.a.major_k || (g.product.b.major_k && g.block_n % 16 == 0));
+  return is_f32(g) && accumulators(g) >= kTurnedSums &&
+         (g.product.a.major_k || (g.product.b.major_k && g.block_n % 16 == 0));
 }
 // Totals of folded sums are in registers as long as these hold both; else in shared memory.
 constexpr bool totals_are_shared(const GemmSm90& g) { return g.fold > 0 && accumulators(g) > 64; }

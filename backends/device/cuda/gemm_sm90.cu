@@ -130,7 +130,7 @@ struct RowsOfB {
 };
 static_assert(WGMMA_HIGH_A == sm90::descriptor_high(RowsOfA::bytes) && WGMMA_HIGH_B == sm90::descriptor_high(RowsOfB::bytes),
               "tiles are described as they lie");
-using Unit = Either<sm90::is_f32(params), FmaUnit<product.a.major_k, product.b.major_k, BLOCK_N>,
+using Unit = Either<sm90::is_f32(params), FmaUnit<product.a.major_k, product.b.major_k, BLOCK_N, sm90::turns(params)>,
                     Wgmma<product.a.element, product.b.element, product.a.major_k, product.b.major_k, product.sum, BLOCK_N, RowsOfA, RowsOfB>>;
 using Acc = Unit::Acc;
 using Stages = Pipeline<params.stages, sm90::stage_bytes(params)>;

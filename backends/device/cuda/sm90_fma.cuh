@@ -1,18 +1,18 @@
 // A warpgroup's products of f32 on FMA units, of the tiles that wgmma would read: rows of 128 bytes of k, swizzled by eights
-// of rows, which turn_tiles has turned, or (not major_k) lines of 32 rows, swizzled by eights of k.
+// of rows, which turn_tiles may have turned, or (not major_k) lines of 32 rows, swizzled by eights of k.
 //
 // A warp has 16 rows of every 64, like those of wgmma, and all columns. Eight lanes share four rows (neighbours, of lines of
 // rows), and four lanes a column of each eight. A lane's sums come by fours, too: those of its rows, in one column of an eight.
 #include "sm90_pipeline.cuh"
 
-template <bool A_MAJOR_K, bool B_MAJOR_K, i32 COLUMNS_> struct FmaUnit {
+template <bool A_MAJOR_K, bool B_MAJOR_K, i32 COLUMNS_, bool TURNS> struct FmaUnit {
   using Acc = f32;
   static constexpr i32 COLUMNS = COLUMNS_, SUMS = COLUMNS / 2, EIGHTS = COLUMNS / 8;
   static constexpr bool a_major_k = A_MAJOR_K, b_major_k = B_MAJOR_K;
   static constexpr i32 AT_ONCE = EIGHTS % 4 == 0 ? 4 : EIGHTS % 2 == 0 ? 2 : 1;  // eights whose columns are loaded at once
   static_assert(B_MAJOR_K || AT_ONCE == 4, "a lane reads four neighbouring columns");
-  // Lines along k are turned before they are multiplied (turn_tiles), but those of one eight of columns.
-  static constexpr bool turns_a = A_MAJOR_K, turns_b = B_MAJOR_K && AT_ONCE > 1;
+  // Whether lines along k are turned before they are multiplied (turn_tiles); those of one eight of columns never are.
+  static constexpr bool turns_a = TURNS && A_MAJOR_K, turns_b = TURNS && B_MAJOR_K && AT_ONCE > 1;
 
   // The place of a lane's row among 16, and of its column of an eight; with lines of rows it has four neighbours.
   __device__ __forceinline__ static i32 row(i32 lane, i32 i) { return A_MAJOR_K ? i * 4 + lane / 8 : lane / 8 * 4 + i; }
@@ -113,7 +113,12 @@ TCC_FN void multiply_fma(f32 (&acc)[SLABS][Unit::SUMS], const u8* shared, u32 sh
           else
             load_four(tile_a + (c * 4 + i) * 128 + (chunk_a ^ ((c & 1) * 4 + i)) * 16 + m * 8192, v);
 #pragma unroll
-          for (i32 r = 0; r < 4; ++r) a[m][r][i] = v[r];
+          for (i32 n = 0; n < 4; ++n) {
+            if constexpr (Unit::a_major_k && !Unit::turns_a)
+              a[m][i][n] = v[n];
+            else
+              a[m][n][i] = v[n];
+          }
         }
 #pragma unroll
       for (i32 e = 0; e < Unit::EIGHTS; e += AT_ONCE) {
@@ -124,7 +129,12 @@ TCC_FN void multiply_fma(f32 (&acc)[SLABS][Unit::SUMS], const u8* shared, u32 sh
             f32 v[4];
             load_four(tile_b + at_b + (e + j) * 1024, v);
 #pragma unroll
-            for (i32 q = 0; q < 4; ++q) b[(j * 4 + q) / AT_ONCE][q % AT_ONCE] = v[q];
+            for (i32 q = 0; q < 4; ++q) {
+              if constexpr (Unit::turns_b)
+                b[(j * 4 + q) / AT_ONCE][q % AT_ONCE] = v[q];
+              else
+                b[q][j] = v[q];
+            }
           }
         } else {
 #pragma unroll

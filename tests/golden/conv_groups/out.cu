@@ -1,4 +1,4 @@
-// ==== convolution_add_relu [gemm_sm80] band=1 block_m=32 block_n=16 line_bytes=128 resident=3 stages=5 swapped=0 warps_m=2 warps_n=1
+// ==== convolution_add_relu [gemm_sm80] band=1 block_m=32 block_n=16 line_bytes=128 resident=3 split_k=1 stages=5 swapped=0 warps_m=2 warps_n=1
 // image = permute(x) : bf16[2, 64, 14, 14]
 // convolution.4 = convolution(image, w) : bf16[2, 64, 14, 14]
 // c = add(convolution.4, reshape.5) : bf16[2, 64, 14, 14]
@@ -35,7 +35,10 @@ constexpr tcc::kernels::GemmSm80 tcc_parameters() {
   p.warps_m = 2;
   p.warps_n = 1;
   p.stages = 5;
+  p.split_k = 1;
   p.band = 1;
+  p.at_once = 0;
+  p.sums = 0;
   return p;
 }
 constexpr tcc::kernels::GemmSm80 params = tcc_parameters();
