@@ -113,7 +113,7 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
 
   std::vector<Parameter> parameters(const ConvGemm&) const override {
     return {
-        {"block_m", {16, 32, 64, 128, 192, 256}, "rows of a workgroup's tile"},
+        {"block_m", {16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
         {"block_n", {16, 32, 64, 128, 256}, "columns of a workgroup's tile"},
         {"line_bytes", {64, 128}, "bytes of k in a tile"},
         {"warps_m", {1, 2, 4}, "warps along the tile's rows"},
@@ -129,8 +129,7 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
 
   std::vector<Constraint> constraints(const Target& target) const override {
     return {
-        {"warps have 16 x 16 to 64 x 64 elements, or to 96 x 64 of operands with few addresses; "
-         "workgroups have 64 to 256 threads",
+        {"warps have 16 x 16 to 64 x 64 elements, workgroups 64 to 256 threads",
          [](const Shape& s) { return sm80::legal_warps(s.kernel); }},
         {"tiles fit into shared memory of all workgroups that share a unit",
          [bytes = target.shared_bytes](const Shape& s) {

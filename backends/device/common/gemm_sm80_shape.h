@@ -94,42 +94,21 @@ constexpr Int shared_bytes(const GemmSm80& g) { return most(stages_bytes(g), sta
 constexpr Int bytes_in_flight(const Operand& x, Int rows) {
   return is_copied(x.load) ? 0 : x.load == Load::rows ? rows * 32 : rows * 96;
 }
-// The fragments of A that a warp multiplies with all of B before others are: as many as leave
-// registers for addresses. Those of the next ones are read meanwhile.
-constexpr Int fragment_rows(Int fragments_m, Int fragments_n) {
-  Int rows = fragments_m;
-  while (rows > 1 && (fragments_m % rows != 0 ||
-                      4 * fragments_m * fragments_n + 8 * rows + 2 * fragments_n > 224))
-    --rows;
-  return rows;
-}
-// A thread holds accumulators, fragments of A of two blocks of rows, those of B, the tile on its
+// A thread holds accumulators, the fragments of A of two k steps and of B of one, the tile on its
 // way, and addresses.
 constexpr Int registers(const GemmSm80& g) {
   const Int bytes =
       bytes_in_flight(g.product.a, g.block_m) + bytes_in_flight(g.product.b, g.block_n);
   const Int elements = by_threads(g) ? (g.block_m + g.block_n) * g.line_bytes / 8 : 0;
-  return warp_m(g) * warp_n(g) / 32 + 8 * fragment_rows(warp_m(g) / 16, warp_n(g) / 8) +
-         warp_n(g) / 4 + (element_bytes(g) == 1 ? bytes : elements) / threads(g) +
-         (warp_m(g) > 64 ? 31 : 48);
+  return warp_m(g) * warp_n(g) / 32 + warp_m(g) / 2 + warp_n(g) / 4 +
+         (element_bytes(g) == 1 ? bytes : elements) / threads(g) + 48;
 }
 
 // ---- what is legal
 
-// Warp tiles beyond 64 x 64 leave registers for the fewest addresses alone: those of whole vectors
-// that the matrix unit reads as they are, of which a thread copies few, and of a whole k.
-constexpr bool has_few_addresses(const Operand& x) {
-  return x.load == Load::tiles && x.vector * bytes_of(x.element) == 16 &&
-         (x.major_k || bytes_of(x.element) == 2);
-}
-constexpr bool legal_wide_warps(const GemmSm80& g) {
-  return g.split_k == 1 && has_few_addresses(g.product.a) && has_few_addresses(g.product.b) &&
-         (g.block_m + g.block_n) * g.line_bytes <= 14 * 16 * threads(g);
-}
 constexpr bool legal_warps(const GemmSm80& g) {
   return g.block_m % (16 * g.warps_m) == 0 && g.block_n % (16 * g.warps_n) == 0 &&
-         warp_m(g) <= 96 && warp_n(g) <= 64 && threads(g) >= 64 && threads(g) <= 256 &&
-         (warp_m(g) <= 64 || legal_wide_warps(g)) &&
+         warp_m(g) <= 64 && warp_n(g) <= 64 && threads(g) >= 64 && threads(g) <= 256 &&
          (!by_threads(g) || warp_m(g) * warp_n(g) <= 64 * 32);
 }
 // Every part has tiles of k. All workgroups of a launch find a place at once, since those that add

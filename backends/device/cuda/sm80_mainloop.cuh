@@ -3,9 +3,9 @@
 #include "../common/gemm_sm80_shape.h"
 #include "sm80_operand.cuh"
 
-// acc += A B over k_tiles tiles (a Size), each of K_STEPS k steps. Operands are those of sm80_operand.cuh. Their tiles pass through
-// STAGES slots of shared memory at `memory`, B's behind A's, STAGES - 1 tiles of k ahead of their use. Fragments are read
-// one k step ahead.
+// acc += A B over k_tiles tiles (a Size), each of K_STEPS k steps. Operands are those of sm80_operand.cuh. Their tiles
+// pass through STAGES slots of shared memory at `memory`, B's behind A's, STAGES - 1 tiles of k ahead of their use.
+// Fragments are read one k step ahead.
 template <Element A, Element B, i32 STAGES, i32 K_STEPS, class KTiles, class OperandA, class OperandB, i32 FRAGMENTS_M,
           i32 FRAGMENTS_N, class Acc>
 TCC_FN void multiply(Acc (&acc)[FRAGMENTS_M][FRAGMENTS_N][4], OperandA& operand_a, OperandB& operand_b, KTiles k_tiles,
@@ -49,15 +49,12 @@ TCC_FN void multiply(Acc (&acc)[FRAGMENTS_M][FRAGMENTS_N][4], OperandA& operand_
   }
   constexpr u32 LAST_SLOT = (STAGES - 1) * STAGE_BYTES;
   u32 slot = 0;
-  // A step multiplies blocks of ROWS fragments of A with all of B, as many as registers have room for. Meanwhile the next
-  // block's are read into other registers, and, in the last block, B's of the next step in place of those that are done
-  // with.
-  constexpr i32 ROWS = sm80::fragment_rows(FRAGMENTS_M, FRAGMENTS_N), BLOCKS = FRAGMENTS_M / ROWS;
-  static_assert(BLOCKS * K_STEPS % 2 == 0, "a tile begins in the same registers as the one before it");
-  u32 a[2][ROWS][4];
+  // Fragments of A of the next step are read into other registers, those of B in place of those that are done with.
+  static_assert(K_STEPS % 2 == 0, "a tile begins in the same registers as the one before it");
+  u32 a[2][FRAGMENTS_M][4];
   u32 b[FRAGMENTS_N][2];
 #pragma unroll
-  for (i32 i = 0; i < ROWS; ++i) read_a(slot, 0, i, a[0][i]);
+  for (i32 i = 0; i < FRAGMENTS_M; ++i) read_a(slot, 0, i, a[0][i]);
 #pragma unroll
   for (i32 j = 0; j < FRAGMENTS_N; j += 2) read_b(slot, 0, j, b[j], b[j + 1]);
 
@@ -68,35 +65,28 @@ TCC_FN void multiply(Acc (&acc)[FRAGMENTS_M][FRAGMENTS_N][4], OperandA& operand_
 #pragma unroll
     for (i32 step = 0; step < K_STEPS; ++step) {
       const bool last_step = step == K_STEPS - 1;
-      const i32 next_step = (step + 1) % K_STEPS;
+      const i32 next_step = (step + 1) % K_STEPS, now = step % 2;
       const i32 fetched = last_step ? tile + STAGES : tile + STAGES - 1;
       const u32 to = last_step ? slot : free_slot;
+      // After the last tile fragments are those of a slot of no meaning, and nobody uses them.
+      const u32 from = last_step ? next_slot : slot;
 #pragma unroll
-      for (i32 block = 0; block < BLOCKS; ++block) {
-        const bool last_block = block == BLOCKS - 1;
-        const i32 now = (step * BLOCKS + block) % 2;
-        // After the last tile fragments are those of a slot of no meaning, and nobody uses them.
-        const u32 from = last_step && last_block ? next_slot : slot;
-        const i32 from_step = last_block ? next_step : step, from_row = last_block ? 0 : (block + 1) * ROWS;
+      for (i32 j = 0; j < FRAGMENTS_N; j += 2) {
 #pragma unroll
-        for (i32 j = 0; j < FRAGMENTS_N; j += 2) {
-#pragma unroll
-          for (i32 i = 0; i < ROWS; ++i) {
-            mma<A, B>(acc[block * ROWS + i][j], a[now][i], b[j]);
-            mma<A, B>(acc[block * ROWS + i][j + 1], a[now][i], b[j + 1]);
-          }
-          if (last_step && last_block && j == 0) {
-            commit_copies();
-            wait_for_copies<STAGES - 2>();
-          }
-          // Reads and copies are spread over the products.
-#pragma unroll
-          for (i32 i = 0; i < ROWS; ++i)
-            if (i * FRAGMENTS_N / ROWS / 2 * 2 == j) read_a(from, from_step, from_row + i, a[1 - now][i]);
-          if (last_block) read_b(from, from_step, j, b[j], b[j + 1]);
-          if (block == (last_step ? BLOCKS - 1 : 0) && j == FRAGMENTS_N / 4 * 2 && fetched < k_tiles)
-            fetch(fetched, to, next_step);
+        for (i32 i = 0; i < FRAGMENTS_M; ++i) {
+          mma<A, B>(acc[i][j], a[now][i], b[j]);
+          mma<A, B>(acc[i][j + 1], a[now][i], b[j + 1]);
         }
+        if (last_step && j == 0) {
+          commit_copies();
+          wait_for_copies<STAGES - 2>();
+        }
+        // Reads and copies are spread over the products.
+#pragma unroll
+        for (i32 i = 0; i < FRAGMENTS_M; ++i)
+          if (i * FRAGMENTS_N / FRAGMENTS_M / 2 * 2 == j) read_a(from, next_step, i, a[1 - now][i]);
+        read_b(from, next_step, j, b[j], b[j + 1]);
+        if (j == FRAGMENTS_N / 4 * 2 && fetched < k_tiles) fetch(fetched, to, next_step);
       }
       if (fetched < k_tiles) store(fetched, to, next_step);
     }
