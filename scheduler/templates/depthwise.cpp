@@ -113,7 +113,7 @@ struct Tile : Choice {
                   line = plan.x.used(strip) * width, taps = plan.x.taps * inputs * vector,
                   filter = staged ? std::min(taps, std::max(kStagedTaps, plan.x.taps * vector))
                                   : taps * parts * std::min(rows, plan.y.taps);
-    // Of the next line, as it is loaded.
+    // Registers of the next line, as it is loaded.
     const int64_t next = plan.inputs == 1
                              ? line * plan.widest / 4
                              : plan.x.used(strip) * ceil_div(width * plan.image_bytes, 4);

@@ -159,7 +159,7 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     };
     std::vector<Config> candidates;
     for (const Candidate& c : kCandidates)
-      // Of equals the most parts: where tiles are open, their number decides (sm80::parts).
+      // The most parts win among equals: where tiles are open, their number decides (sm80::parts).
       for (const int64_t parts : std::views::reverse(kParts))
         candidates.push_back({{"block_m", c.block_m},
                               {"block_n", c.block_n},

@@ -64,7 +64,7 @@ Product draw_grouped(std::mt19937_64& random) {
   const auto out = [&](int64_t extent, int64_t taps) {
     return (extent + 2 * padding(taps) - (taps - 1) * dilation - 1) / stride + 1;
   };
-  // Of one dim: [n, c, w].
+  // Images of one dim: [n, c, w].
   const auto image = [&](int64_t c, int64_t y, int64_t x) {
     return is_line ? shape({n, x, c}) : shape({n, y, x, c});
   };

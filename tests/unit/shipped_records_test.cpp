@@ -2,7 +2,8 @@
 // records are shipped for. Printed for each model; below a floor, records were lost: a change of
 // keys without `tcc-tune migrate`, or a change of kernels that asks for another sweep
 // (configs/tuned/sweep.sh). That sweep is due for all but bf16 on CUDA: attention, and products and
-// convolutions on FMA units (whose records for CUDA are gone), have other kernels since the last one.
+// convolutions on FMA units (whose records for CUDA are gone), have other kernels since the last
+// one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
