@@ -233,7 +233,8 @@ class Builder {
   }
 
   // Adds the workspaces of a choice to `all` of the region, and returns their numbers. One choice
-  // alone runs, so that those of another one lie in the same places; few zeros do among themselves.
+  // alone runs, so that those of another one lie in the same places. Few zeros share places with
+  // few zeros alone, since they are filled by the first step of a run and live from there on.
   static std::vector<size_t> share_workspaces(const sched::KernelSequence& sequence,
                                               std::vector<sched::Workspace>& all) {
     std::vector<size_t> numbers;

@@ -111,8 +111,8 @@ constexpr bool legal_warps(const GemmSm80& g) {
          warp_m(g) <= 64 && warp_n(g) <= 64 && threads(g) >= 64 && threads(g) <= 256 &&
          (!by_threads(g) || warp_m(g) * warp_n(g) <= 64 * 32);
 }
-// Every part has tiles of k. All workgroups of a launch find a place at once, since those that add
-// up a tile wait for each other.
+// Every part has tiles of k. All workgroups of a launch find a place at once: those that add up a
+// tile wait a while for each other, and the last one does what is left (sm80_exchange.cuh).
 constexpr bool legal_split(const GemmSm80& g) {
   const Int least_tiles = has_open_tiles(g.product) ? 1 : tiles(g);
   return g.split_k == 1 || (g.split_k <= k_tiles(g) && g.split_k * least_tiles <= g.at_once);

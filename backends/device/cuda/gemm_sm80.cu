@@ -6,7 +6,7 @@
 // split_k so many workgroups, one behind another by the number of tiles, share the k of one tile (sm80_exchange.cuh).
 //
 // The constant `params` is a GemmSm80 (gemm_sm80_shape.h). Sizes that come at run time are SIZE_M, SIZE_N and SIZE_K, and
-// then TILES is the number of workgroups with a tile. Hooks, by how an operand x is loaded:
+// then TILES is the number of tiles. Hooks, by how an operand x is loaded:
 //   tiles     vector_x(buffers, batch, at, k): the offset of a vector, in elements
 //   im2col    vector_x(buffers, batch, at, k): the number of a vector of pixel `at`; negative: beyond the image, zeros
 //   computed  load_x(buffers, batch, at, k, v): computes a vector of elements as accumulators; guards itself. Those of

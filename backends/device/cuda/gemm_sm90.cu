@@ -155,6 +155,7 @@ struct TurnedStages {
   u64 turned[params.stages];
 };
 constexpr bool TURNS = sm90::turns(params);
+static_assert(!TURNS || (!BY_THREADS && params.strips == 0 && !PINGPONG), "the warps that turn do nothing else");
 using TurnedBarriers = Either<TURNS, TurnedStages, NotTurned>;
 
 // The parts' shared memory, in this order.

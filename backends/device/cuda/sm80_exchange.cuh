@@ -15,8 +15,8 @@ template <class Operand> struct FromTile {
 };
 
 // A word for each tile, zero before the launch. Its low half counts the parts whose sums are stored; a bit of its high half
-// says that a workgroup adds up that share of the tile. A barrier of the workgroup before an arrival, or behind the count
-// that completes it, makes stores seen.
+// says that a workgroup adds up that share of the tile. A workgroup stores its sums, meets at its barrier and arrives
+// (release); who reads the full count (acquire) and meets at its barrier sees the sums of all parts.
 TCC_FN u32 count_arrival(u32* word) {
   u32 before;
   asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(word) : "memory");

@@ -50,8 +50,9 @@ template <class Side> struct Place {
   }
 };
 
-// cp.async of vectors of a matrix; what lies beyond it is never read and counts as zeros. The hook's offset is a sum of multiples of its coordinates, so that a thread computes one address,
-// and the others lie a constant from it. Neighbouring lanes have WIDTH neighbours of a row, further ones other rows.
+// cp.async of vectors of a matrix; what lies beyond it is never read and counts as zeros. The hook's offset is a sum of
+// multiples of its coordinates, so that a thread computes one address, and the others lie a constant from it.
+// Neighbouring lanes have WIDTH neighbours of a row, further ones other rows.
 template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
   using P = Place<Side>;
   using typename P::Tile;

@@ -145,6 +145,7 @@ TCC_FN void multiply_fma(f32 (&acc)[SLABS][Unit::SUMS], const u8* shared, u32 sh
         for (i32 q = 0; q < 4; ++q)
 #pragma unroll
           for (i32 j = 0; j < AT_ONCE; ++j)
+#pragma unroll
             for (i32 n = 0; n < 4 * SLABS; ++n) {
               // Rows are walked to and fro: one register is that of the product before, at each turn the row's.
               const i32 r = j % 2 == 0 ? n : 4 * SLABS - 1 - n, m = r / 4, i = r % 4;

@@ -2,7 +2,8 @@
 #include "sm90.cuh"
 
 // STAGES stages of STAGE_BYTES, each with two barriers: `full` ends a phase when the stage holds its tiles, `empty` when
-// all who read the stage are done. Each side keeps its own position; `phase` is the parity of the rounds it made.
+// all who read the stage are done. A kernel may put barriers of its own between them: those who multiply then wait for
+// these in place of `full`. Each side keeps its own position; `phase` is the parity of the rounds it made.
 template <i32 STAGES, i32 STAGE_BYTES> struct Pipeline {
   struct Tiles {
     u8 bytes[STAGES * STAGE_BYTES];
