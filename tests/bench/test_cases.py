@@ -15,7 +15,7 @@ SUITES = sorted((ROOT / "bench/suites").glob("*.yaml"))
 class CasesTest(unittest.TestCase):
     def test_suites(self):
         counts = {path.stem: len(cases.read(path)) for path in SUITES}
-        expected = {"bandwidth": 11, "convolutions": 27, "f8": 10, "gemm": 10, "gemm-epilogue": 10, "int8": 6}
+        expected = {"bandwidth": 11, "convolutions": 27, "convolutions-other": 20, "f8": 10, "fma": 67, "gemm": 10, "gemm-epilogue": 10, "int8": 6}
         expected |= {"attention": 29, "long-rows": 11, "models": 6, "unseen": 60}
         self.assertEqual(counts, expected)
         names = [case.name for path in SUITES for case in cases.read(path)]
