@@ -96,7 +96,7 @@ TEST_F(CoopmatTemplate, DefaultsFitRegisters) {
   EXPECT_EQ(elements(coopmat_devices()[0], false), 64 * 64);
   EXPECT_EQ(elements(coopmat_devices()[1], true), 64 * 64);
   EXPECT_LE(elements(coopmat_devices()[1], false), 64 * 32);
-  EXPECT_LE(elements(coopmat_devices()[2], false), 48 * 48);
+  EXPECT_LE(elements(coopmat_devices()[2], false), 64 * 32);
 }
 
 TEST_F(CoopmatTemplate, FewTilesShareTheirK) {

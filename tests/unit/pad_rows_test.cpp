@@ -216,6 +216,9 @@ TEST(PadRows, ProductsOfCopiesLoadTiles) {
       for (const exec::BufferInfo& buffer : executable.buffers)
         if (buffer.kind == exec::BufferInfo::Kind::arena) copies += buffer.bytes.value();
       EXPECT_EQ(copies, choice ? (513 + 511) * 512 * 2 : 0) << name;
+      if (target_by_name(name).has_matrix_unit("wgmma")) {
+        EXPECT_EQ(executable.arena_bytes, copies);
+      }
     }
 }
 

@@ -1,6 +1,5 @@
 // The sums of a workgroup's tile over all tiles of k: each warp multiplies fragments from shared memory while the
 // operands' next tiles are on their way.
-#include "../common/gemm_sm80_shape.h"
 #include "sm80_operand.cuh"
 
 // acc += A B over k_tiles tiles (a Size), each of K_STEPS k steps. Operands are those of sm80_operand.cuh. Their tiles
