@@ -20,14 +20,19 @@ inline Product draw_product(std::mt19937_64& random) {
   Product product;
   product.dtype = pick({0, 1, 2}) == 0 ? "f16" : "bf16";
   product.tf32 = random() % 5 == 0;
-  std::string& text = product.text;
-  text = "tcc: 1\nname: product\ninputs:\n";
-  text += "  a: {dtype: f32, shape: " + (a_turned ? shape({batch, k, m}) : shape({batch, m, k})) +
-          "}\n";
+  const int64_t constant = pick({0, 0, 0, 1, 2});  // 1: a, 2: b
   const int64_t b_batch = b_shared ? 1 : batch;
-  text +=
-      "  b: {dtype: f32, shape: " + (b_turned ? shape({b_batch, n, k}) : shape({b_batch, k, n})) +
-      "}\n";
+  const std::string a = "  a: {dtype: f32, shape: " +
+                        (a_turned ? shape({batch, k, m}) : shape({batch, m, k})),
+                    b = "  b: {dtype: f32, shape: " +
+                        (b_turned ? shape({b_batch, n, k}) : shape({b_batch, k, n}));
+  std::string& text = product.text;
+  text = "tcc: 1\nname: product\n";
+  if (constant != 0)
+    text += "weights:\n" + (constant == 1 ? a : b) + ", init: {uniform: [-1, 1]}}\n";
+  text += "inputs:\n";
+  if (constant != 1) text += a + "}\n";
+  if (constant != 2) text += b + "}\n";
   text += "  bias: {dtype: f32, shape: " + shape({n}) + "}\n";
   text += "  residual: {dtype: f32, shape: " + shape({batch, m, n}) + "}\n";
   text += "  scale: {dtype: f32, shape: " + shape({batch, m, n}) + "}\n";

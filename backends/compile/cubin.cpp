@@ -28,8 +28,9 @@ void each_section(
 bool waits_first(std::span<const uint8_t> cubin) {
   constexpr size_t kInstruction = 16;
   constexpr unsigned kOperation = 0x1ff, kWait = 0x02e;  // of an instruction's first bits
-  // LD LDG ST STG RED ATOM ATOMG LDGSTS UTMALDG
-  constexpr unsigned kAccesses[] = {0x180, 0x181, 0x185, 0x186, 0x18e, 0x18a, 0x1a8, 0x1ae, 0x1b4};
+  // LD LDG ST STG RED ATOM ATOMG LDGSTS. Copies of boxes stay where a source has them: they are
+  // `asm volatile`, as the wait is.
+  constexpr unsigned kAccesses[] = {0x180, 0x181, 0x185, 0x186, 0x18e, 0x18a, 0x1a8, 0x1ae};
   constexpr unsigned kLoad = 0x181;                                            // LDG
   constexpr unsigned kEvictionShift = 20, kEvictionMask = 7, kEvictFirst = 0;  // of its third word
   const auto is_of_fixed = [&](unsigned operation, std::span<const uint8_t> text, size_t at) {

@@ -29,7 +29,8 @@ void each_section(
 // of all their instructions that reach memory, in the order of the text. ptxas may move a load of
 // read-only memory up past the wait; such a kernel must not overlap the launch before it. Loads of
 // memory that no kernel writes may come before the wait: sources write them with L1::evict_first
-// (gemv.cu), which nothing else has.
+// (gemv.cu), which nothing else has. So may copies of boxes (gemm_sm90.cu), which ptxas does not
+// move.
 bool waits_first(std::span<const uint8_t> cubin);
 
 }  // namespace tcc::backends

@@ -143,7 +143,7 @@ OrRefusal<Gemm> plan_exact_gemm(const Region& region) {
         str(products, " products of ", m, " x ", n, ", ", k, " in a sum, fill no tiles")};
   const auto operand = [&](bool of_a) {
     const std::optional<OperandView> view = operand_view(region, *plan, of_a);
-    return view && view->dtype == DType::f32 ? described_operand(*view, *plan, of_a)
+    return view && view->dtype == DType::f32 ? described_operand(region, *view, *plan, of_a)
                                              : converted_operand(*plan, of_a, DType::f32);
   };
   const MatrixOperand a = operand(true), b = operand(false);

@@ -41,7 +41,10 @@ struct Case : GemmCase<ConvGemm> {
  private:
   GemmSm90 parameters(bool is_swapped) const {
     GemmSm90 g;
-    g.product = facts.way(is_swapped).product;
+    const GemmFacts::Way& way = facts.way(is_swapped);
+    g.product = way.product;
+    g.fixed_a = way.side.a.fixed;
+    g.fixed_b = way.side.b.fixed;
     if (plan.image) g.image = device_image(*plan.image);
     for (kernels::Operand* operand : {&g.product.a, &g.product.b})
       if (operand->load == Load::im2col)

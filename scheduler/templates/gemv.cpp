@@ -112,7 +112,7 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   const ContractionPlan::Operand& large = gemv.swapped ? plan->a : plan->b;
   const std::optional<OperandView> view = operand_view(region, *plan, gemv.swapped);
   if (view && is_streamed(view->dtype))
-    gemv.b = described_operand(*view, *plan, gemv.swapped);
+    gemv.b = described_operand(region, *view, *plan, gemv.swapped);
   else
     gemv.b.major_k = large.along_k;
   if (rows > kFewRows && gemv.b.load == Load::computed)
@@ -126,8 +126,7 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
     gemv.b.load = gemv.vector * element >= 8 ? Load::tiles : Load::rows;
     if (gemv.b.load == Load::rows) gemv.vector = 16 / element;
     gemv.b.alignment = gemv.vector * element;
-    gemv.fixed_b = gemv.b.load == Load::tiles &&
-                   ir::is_fixed(region.inputs[static_cast<size_t>(gemv.b.view.buffer)]);
+    gemv.fixed_b = gemv.b.load == Load::tiles && gemv.b.fixed;
   }
   // Where the columns are neighbours, a workgroup takes many of them, and few workgroups have all.
   if (!gemv.b.major_k) gemv.clusters = std::min(8, target.max_cluster);

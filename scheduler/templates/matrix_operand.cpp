@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ir/passes/graph_rewrite.h"
 #include "scheduler/templates/common.h"
 
 namespace tcc::sched {
@@ -45,7 +46,7 @@ std::optional<MatrixOperand> matrix_operand(const Region& region, const Contract
   const std::optional<DType> dtype =
       unit_dtype(region, plan, view, region.anchor->inputs[static_cast<size_t>(of_plan.input)]);
   if (!dtype) return std::nullopt;
-  if (view && view->dtype == *dtype) return described_operand(*view, plan, of_a);
+  if (view && view->dtype == *dtype) return described_operand(region, *view, plan, of_a);
   return converted_operand(plan, of_a, *dtype);
 }
 
@@ -58,7 +59,8 @@ MatrixOperand converted_operand(const ContractionPlan& plan, bool of_a, DType dt
   return operand;
 }
 
-MatrixOperand described_operand(const OperandView& view, const ContractionPlan& plan, bool of_a) {
+MatrixOperand described_operand(const Region& region, const OperandView& view,
+                                const ContractionPlan& plan, bool of_a) {
   MatrixOperand operand;
   operand.dtype = view.dtype;
   operand.major_k = (of_a ? plan.a : plan.b).along_k;
@@ -67,6 +69,7 @@ MatrixOperand described_operand(const OperandView& view, const ContractionPlan& 
              along_free = view.free_stride.is(1) || (of_a ? plan.m : plan.n).size().is(1);
   if (!along_k && !along_free) return operand;
   operand.view = view;
+  operand.fixed = ir::is_fixed(region.inputs[static_cast<size_t>(view.buffer)]);
   operand.major_k = along_k;
   operand.alignment = view.alignment(operand.line_stride());
   operand.load = operand.alignment == 16 ? MatrixOperand::Load::tiles : MatrixOperand::Load::rows;

@@ -14,6 +14,7 @@ struct MatrixOperand {
   int64_t alignment = 2;  // bytes that every line's start is a multiple of; at most 16
   int64_t vector = 1;     // elements that the load hook brings at once
   OperandView view;       // unless computed
+  bool fixed = false;     // no kernel writes what the view reads
   DType dtype = DType::bf16;  // what the matrix unit reads: bf16, f16, f32 (as tf32), f8, i8 or u8
 
   // The distance of lines in elements; a line runs along k, or along the operand's own axis.
@@ -29,7 +30,8 @@ std::optional<MatrixOperand> matrix_operand(const Region& region, const Contract
 MatrixOperand converted_operand(const ContractionPlan& plan, bool of_a, DType dtype);
 
 // Describes an operand that is a view of elements of any type, as its lines lie in memory.
-MatrixOperand described_operand(const OperandView& view, const ContractionPlan& plan, bool of_a);
+MatrixOperand described_operand(const Region& region, const OperandView& view,
+                                const ContractionPlan& plan, bool of_a);
 
 // Returns whether matrix units read elements of the type along k alone.
 inline bool along_k_alone(DType dtype) { return size_bytes(dtype) == 1; }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "backends/compile/nvrtc.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "scheduler/plan.h"
@@ -18,10 +19,11 @@
 namespace tcc {
 namespace {
 
-std::string linear(int64_t m, int64_t n, int64_t k, bool gelu) {
+std::string linear(int64_t m, int64_t n, int64_t k, bool gelu, bool constant = false) {
   std::string text = str("tcc: 1\nname: linear\ninputs:\n  x: {dtype: bf16, shape: [", m, ", ", k,
-                         "]}\n  w: {dtype: bf16, shape: [", n, ", ", k,
-                         "]}\nnodes:\n  - {out: y, op: linear, in: [x, w]}\n");
+                         "]}\n", constant ? "weights:\n" : "", "  w: {dtype: bf16, shape: [", n,
+                         ", ", k, "]", constant ? ", init: {normal: 1}" : "",
+                         "}\nnodes:\n  - {out: y, op: linear, in: [x, w]}\n");
   if (gelu) text += "  - {out: z, op: gelu, in: [y]}\n";
   return text + (gelu ? "outputs: [z]\n" : "outputs: [y]\n");
 }
@@ -421,9 +423,9 @@ TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
       backends::CompileOptions options;
       options.configs = &configs;
       const bool ragged = seed % 2 == 0;
-      const auto graph = parse_yaml_graph(
-          linear(ragged ? 301 : 512, ragged ? 777 : 1024, ragged ? 333 : 768, seed % 3 == 0),
-          "linear.yaml", ".");
+      const auto graph = parse_yaml_graph(linear(ragged ? 301 : 512, ragged ? 777 : 1024,
+                                                 ragged ? 333 : 768, seed % 3 == 0, seed > 3),
+                                          "linear.yaml", ".");
       const exec::Executable executable = backends::compile(graph, target, options);
       for (const exec::KernelBinary& kernel : executable.kernels) {
         EXPECT_EQ(kernel.tier, "exact") << kernel.template_name << " has too few legal configs";
@@ -432,6 +434,21 @@ TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
       }
     }
   }
+}
+
+// Constants need not wait for the launch before, and nothing else comes before the wait.
+TEST(MatrixTemplates, CopiesOfConstantsBeginBeforeTheWait) {
+  if (const std::string why = backends::nvrtc_missing(); !why.empty()) GTEST_SKIP() << why;
+  for (const int64_t m : {16, 512})  // the constant is the kernel's A, or its B
+    for (const bool constant : {true, false}) {
+      const auto graph = parse_yaml_graph(linear(m, 1024, 768, false, constant), "l.yaml", ".");
+      const exec::Executable executable =
+          backends::compile(graph, sched::target_by_name("cuda:sm_90a"), {});
+      const exec::KernelBinary& kernel = executable.kernels.back();
+      ASSERT_EQ(kernel.template_name, "gemm_sm90");
+      EXPECT_TRUE(kernel.waits);
+      EXPECT_EQ(test::copies_before_wait(kernel.code) > 0, constant) << kernel.config;
+    }
 }
 
 TEST(MatrixTemplates, RandomConfigsOfExactF32CompileWithoutSpills) {

@@ -56,6 +56,8 @@ constexpr GemmSm90 params = example();
 #define WGMMA_N 256
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP, 1) __cluster_dims__(2) gemm(f32* __restrict__ b0, const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b)
 #define TCC_BEGIN
+#define TCC_RELEASE
+#define TCC_WAIT
 #define TCC_BLOCK blockIdx.x
 #define TCC_THREAD threadIdx.x
 #define TCC_BUFFERS b0,
@@ -245,26 +247,46 @@ TCC_ENTRY {
     cluster_sync();
   else
     __syncthreads();
-  TCC_BEGIN
 
   // Tells the compiler that it is uniform, and so is a loop of copies, which is short then; that of loads would spill.
   const i32 warp_of_all = __shfl_sync(~0u, thread / 32, 0);
+  const TensorMap* const maps[] = {TCC_MAPS nullptr, nullptr, nullptr, nullptr};
+  const auto hooks_a = OPERAND_HOOKS(a, product.a.buffer);
+  const auto hooks_b = OPERAND_HOOKS(b, product.b.buffer);
+  auto operand_a = [&](const Tile& tile) {
+    u16 mask = 0;
+    for (i32 n = 0; n < CLUSTER_N; ++n) mask |= u16(1 << (cluster_m + n * CLUSTER_M));
+    return operand_at<SideA>(hooks_a, maps[0], cluster_n, mask, tile.batch, tile.row, thread,
+                             k_begin, SIZE_M, SIZE_K);
+  };
+  auto operand_b = [&](const Tile& tile) {
+    const u16 mask = u16(((1 << CLUSTER_M) - 1) << (cluster_n * CLUSTER_M));
+    return operand_at<SideB>(hooks_b, maps[is_copied(product.a.load) ? 1 : 0], cluster_m, mask,
+                             tile.batch, tile.column, thread, k_begin, SIZE_N, SIZE_K);
+  };
+  // Constants need not wait for the launch before: their first k tiles are on their way when it ends.
+  constexpr i32 BEGUN = !sm90::begins_early(params) ? 0 : params.fixed_a ? 1 : 2;
+  const i32 begun = k_end - k_begin < params.stages ? k_end - k_begin : params.stages;
+  if constexpr (BEGUN != 0) {
+    TCC_RELEASE
+    if (warp_of_all == 0 && first_tile < TILES) {
+      const Tile tile = tile_of(first_tile);
+      begin_copies<BEGUN == 1, sm90::block_k(params), sm90::a_bytes(params)>(operand_a(tile), operand_b(tile), stages,
+                                                                              k_begin, begun);
+    }
+    TCC_WAIT
+  } else {
+    TCC_BEGIN
+  }
+
   if (BY_THREADS ? thread < 128 : warp_of_all < 4) {
     if constexpr (GROUPS > 1) shrink_registers<sm90::producer_registers(params)>();
-    const TensorMap* const maps[] = {TCC_MAPS nullptr, nullptr, nullptr, nullptr};
-    const TensorMap* const map_a = maps[0];
-    const TensorMap* const map_b = maps[is_copied(product.a.load) ? 1 : 0];
-    u16 mask_a = 0;
-    for (i32 n = 0; n < CLUSTER_N; ++n) mask_a |= u16(1 << (cluster_m + n * CLUSTER_M));
-    const u16 mask_b = u16(((1 << CLUSTER_M) - 1) << (cluster_n * CLUSTER_M));
-    const auto hooks_a = OPERAND_HOOKS(a, product.a.buffer);
-    const auto hooks_b = OPERAND_HOOKS(b, product.b.buffer);
     for (i32 n = first_tile; (BY_THREADS || warp_of_all == 0) && n < TILES; n += CLUSTERS) {
       const Tile tile = tile_of(n);
-      auto a = operand_at<SideA>(hooks_a, map_a, cluster_n, mask_a, tile.batch, tile.row, thread, k_begin, SIZE_M, SIZE_K);
-      auto b = operand_at<SideB>(hooks_b, map_b, cluster_m, mask_b, tile.batch, tile.column, thread, k_begin, SIZE_N, SIZE_K);
-      produce<sm90::block_k(params), sm90::a_bytes(params), sm90::in_flight(params), sm90::computed_in_flight(params)>(
-          a, b, stages, k_begin, k_end, warp_of_all == 0);
+      auto a = operand_a(tile);
+      auto b = operand_b(tile);
+      produce<sm90::block_k(params), sm90::a_bytes(params), sm90::in_flight(params), sm90::computed_in_flight(params), BEGUN>(
+          a, b, stages, k_begin, k_end, warp_of_all == 0, n == first_tile ? begun : 0);
     }
     if constexpr (TURNS) {
       // The warps after it turn what lies along k.

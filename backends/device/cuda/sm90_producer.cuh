@@ -40,10 +40,27 @@ TCC_FN auto operand_at(const Hooks& hooks, const TensorMap* map, i32 slice, u16 
   }
 }
 
+// Begins the copies of k tiles [k_begin, k_begin + count) to the first stages: those of A alone (OF_A), or of B. The
+// stages' barriers wait for both operands. By one warp, before any other stage is filled.
+template <bool OF_A, i32 BLOCK_K, i32 A_BYTES, class A, class B, class Stages>
+TCC_FN void begin_copies(const A& a, const B& b, Stages stages, i32 k_begin, i32 count) {
+  if (!elect_lane()) return;
+#pragma unroll 1
+  for (i32 t = 0; t < count; ++t, stages.advance(1)) {
+    const i32 k = (k_begin + t) * BLOCK_K;
+    barrier_arrive_expect(stages.full_barrier(), a.bytes_at(k) + b.bytes_at(k));
+    if constexpr (OF_A)
+      a.copy(stages.tile(), stages.full_barrier(), k);
+    else
+      b.copy(stages.tile() + A_BYTES, stages.full_barrier(), k);
+  }
+}
+
 // Brings the k tiles [k_begin, k_end) of A and B, of BLOCK_K elements, to the pipeline's stages, B's A_BYTES behind A's.
+// Of the first `begun` tiles BEGUN says whose copies are under way (begin_copies): 1: A's, 2: B's.
 // REGISTERS of a thread may hold loads in flight, those of computed operands included. `copies`: this warp issues copies.
-template <i32 BLOCK_K, i32 A_BYTES, i32 REGISTERS, i32 COMPUTED_REGISTERS, class A, class B, class Stages>
-TCC_FN void produce(A& a, B& b, Stages& stages, i32 k_begin, i32 k_end, bool copies) {
+template <i32 BLOCK_K, i32 A_BYTES, i32 REGISTERS, i32 COMPUTED_REGISTERS, i32 BEGUN, class A, class B, class Stages>
+TCC_FN void produce(A& a, B& b, Stages& stages, i32 k_begin, i32 k_end, bool copies, i32 begun) {
   constexpr bool computes = A::kind == Load::computed || B::kind == Load::computed;
   constexpr bool shifts = A::kind == Load::rows || B::kind == Load::rows;
   constexpr i32 copied = A::copied_bytes + B::copied_bytes;
@@ -95,12 +112,15 @@ TCC_FN void produce(A& a, B& b, Stages& stages, i32 k_begin, i32 k_end, bool cop
       stages.wait_until_empty();
       if (copied != 0 && copies && elect_lane()) {
         const i32 bytes = a.bytes_at(k) + b.bytes_at(k);
+        const bool is_begun = BEGUN != 0 && k_tile < k_begin + begun;
         if (computes || shifts)
           barrier_expect(full, bytes);
-        else
+        else if (!is_begun)
           barrier_arrive_expect(full, bytes);
-        if constexpr (is_copied(A::kind)) a.copy(tile_a, full, k);
-        if constexpr (is_copied(B::kind)) b.copy(tile_b, full, k);
+        if constexpr (is_copied(A::kind))
+          if (BEGUN != 1 || !is_begun) a.copy(tile_a, full, k);
+        if constexpr (is_copied(B::kind))
+          if (BEGUN != 2 || !is_begun) b.copy(tile_b, full, k);
       }
       if constexpr (A::kind == Load::computed) store_computed(a, values_a[t], k, tile_a);
       if constexpr (B::kind == Load::computed) store_computed(b, values_b[t], k, tile_b);
