@@ -67,7 +67,9 @@ constexpr bool by_threads(const GemmSm90& g) {
 }
 // Whether copies of A, or of B, begin while the launch before runs: those of an operand that no
 // kernel writes, beside one that must be waited for.
-constexpr bool begins_early(const GemmSm90& g) { return g.fixed_a != g.fixed_b && !by_threads(g); }
+constexpr bool begins_early(const GemmSm90& g) {
+  return g.fixed_a != g.fixed_b && is_copied(g.fixed_a ? g.product.a.load : g.product.b.load);
+}
 constexpr Int threads(const GemmSm90& g) { return kGroupThreads * (1 + g.groups); }
 constexpr Int cluster(const GemmSm90& g) { return g.cluster_m * g.cluster_n * g.split_k; }
 

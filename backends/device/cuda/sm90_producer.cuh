@@ -40,15 +40,24 @@ TCC_FN auto operand_at(const Hooks& hooks, const TensorMap* map, i32 slice, u16 
   }
 }
 
+// Says how many bytes the copies of a k tile bring. Where threads store what else the stage holds, they arrive themselves.
+template <class A, class B> TCC_FN void expect_copies(const A& a, const B& b, u32 full, i32 k) {
+  const i32 bytes = a.bytes_at(k) + b.bytes_at(k);
+  if (is_copied(A::kind) && is_copied(B::kind))
+    barrier_arrive_expect(full, bytes);
+  else
+    barrier_expect(full, bytes);
+}
+
 // Begins the copies of k tiles [k_begin, k_begin + count) to the first stages: those of A alone (OF_A), or of B. The
-// stages' barriers wait for both operands. By one warp, before any other stage is filled.
+// stages' barriers wait for all that is copied. By one warp, before any other stage is filled.
 template <bool OF_A, i32 BLOCK_K, i32 A_BYTES, class A, class B, class Stages>
 TCC_FN void begin_copies(const A& a, const B& b, Stages stages, i32 k_begin, i32 count) {
   if (!elect_lane()) return;
 #pragma unroll 1
   for (i32 t = 0; t < count; ++t, stages.advance(1)) {
     const i32 k = (k_begin + t) * BLOCK_K;
-    barrier_arrive_expect(stages.full_barrier(), a.bytes_at(k) + b.bytes_at(k));
+    expect_copies(a, b, stages.full_barrier(), k);
     if constexpr (OF_A)
       a.copy(stages.tile(), stages.full_barrier(), k);
     else
@@ -111,12 +120,8 @@ TCC_FN void produce(A& a, B& b, Stages& stages, i32 k_begin, i32 k_end, bool cop
       const u32 full = stages.full_barrier();
       stages.wait_until_empty();
       if (copied != 0 && copies && elect_lane()) {
-        const i32 bytes = a.bytes_at(k) + b.bytes_at(k);
-        const bool is_begun = BEGUN != 0 && k_tile < k_begin + begun;
-        if (computes || shifts)
-          barrier_expect(full, bytes);
-        else if (!is_begun)
-          barrier_arrive_expect(full, bytes);
+        const bool is_begun = BEGUN != 0 && k_tile + t < k_begin + begun;
+        if (!is_begun) expect_copies(a, b, full, k);
         if constexpr (is_copied(A::kind))
           if (BEGUN != 1 || !is_begun) a.copy(tile_a, full, k);
         if constexpr (is_copied(B::kind))
