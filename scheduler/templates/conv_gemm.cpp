@@ -134,14 +134,25 @@ bool may_have_numbers(const Region& region, int buffer, int64_t vector) {
   return !elements.is_const() || elements.value() / vector < kMostVectors;
 }
 
-Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                       std::string name, DType number_type) {
+namespace {
+
+// The place of a vector of an image, by a hook's parameters.
+struct ImageVector {
+  Hook hook;  // without a body
+  SymInt number;
+  Expr inside;  // null: always
+};
+
+ImageVector image_vector(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
+                         std::string name) {
   const int64_t chunk = bytes / size_bytes(image.dtype), channels = image.channels / chunk;
-  Hook hook;
+  ImageVector vector;
+  Hook& hook = vector.hook;
   hook.name = std::move(name);
   hook.parameters = {Hook::index_parameter("batch", plan.batch.size()),
                      passed_index("at", image.pixels()),
                      passed_index("k", image.taps() * channels)};
+  hook.returns = true;
   const SymInt at = hook.parameters[1].axis, k = hook.parameters[2].axis;
   std::vector<SymInt> extents = {image.images};
   for (const ConvView::Spatial& dim : image.spatial) extents.emplace_back(dim.outputs);
@@ -150,7 +161,7 @@ Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPl
   groups.offset = image.offset / chunk;
   groups.batch = image.batch;
   for (OperandView::BatchAxis& axis : groups.batch) axis.stride = floordiv(axis.stride, chunk);
-  SymInt number = batch_offset(groups, hook.parameters[0].axis) +
+  vector.number = batch_offset(groups, hook.parameters[0].axis) +
                   pixel[0] * (image.image_pitch / chunk) + mod(k, channels);
   std::vector<Expr> inside;
   for (size_t d = 0; d < image.spatial.size(); ++d) {
@@ -158,18 +169,44 @@ Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPl
     SymInt place = pixel[d + 1] * dim.step - dim.padding;
     if (dim.along_k > 0)
       place = place + mod(floordiv(k, dim.along_k / chunk), dim.taps) * dim.dilation;
-    number = number + place * (dim.pitch / chunk);
+    vector.number = vector.number + place * (dim.pitch / chunk);
     inside.push_back(ir::index_less(-1, place));
     inside.push_back(ir::index_less(place, dim.extent));
   }
-  const auto whole = [&](const SymInt& value) {
-    return ir::cast(ir::index_value(value), number_type);
-  };
-  const Expr within = ir::all_of(inside);  // null: always
-  hook.result = number_type;
-  hook.returns = true;
-  hook.body = {return_value(within ? ir::select(within, whole(number), whole(-1)) : whole(number))};
-  return hook;
+  vector.inside = ir::all_of(inside);
+  return vector;
+}
+
+Expr index_as(const SymInt& value, DType dtype) { return ir::cast(ir::index_value(value), dtype); }
+
+}  // namespace
+
+Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
+                       std::string name) {
+  ImageVector vector = image_vector(image, bytes, plan, std::move(name));
+  vector.hook.result = DType::i32;
+  const Expr number = index_as(vector.number, DType::i32);
+  vector.hook.body = {return_value(
+      vector.inside ? ir::select(vector.inside, number, index_as(-1, DType::i32)) : number)};
+  return std::move(vector.hook);
+}
+
+Hook image_number_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
+                       std::string name, DType number_type) {
+  ImageVector vector = image_vector(image, bytes, plan, std::move(name));
+  vector.hook.result = number_type;
+  vector.hook.body = {return_value(index_as(vector.number, number_type))};
+  return std::move(vector.hook);
+}
+
+Hook image_inside_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
+                       std::string name) {
+  ImageVector vector = image_vector(image, bytes, plan, std::move(name));
+  vector.hook.result = DType::i32;
+  const Expr yes = index_as(1, DType::i32);
+  vector.hook.body = {
+      return_value(vector.inside ? ir::select(vector.inside, yes, index_as(0, DType::i32)) : yes)};
+  return std::move(vector.hook);
 }
 
 Image device_image(const ConvView& image) {

@@ -50,7 +50,9 @@ struct Shape : GemmShape {
         block_k(sm80::block_k(kernel)),
         tiles_m(sm80::tiles_m(kernel)),
         tiles_n(sm80::tiles_n(kernel)),
-        tiles(sm80::tiles(kernel)) {}
+        tiles(sm80::tiles(kernel)) {
+    if (gemm.image) kernel.taps = gemm.image->taps();
+  }
 
   ContractionTile tile() const { return {block_m, block_n, block_k, product.segment}; }
   int64_t warp_m() const { return sm80::warp_m(kernel); }
@@ -252,9 +254,12 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
       }
       need_alignment(kernel, operand);
       const SymInt& elements = kernel.arguments[static_cast<size_t>(operand.view.buffer)].elements;
-      kernel.hooks.push_back(image_vector_hook(*s.gemm.image, operand.alignment, s.gemm.plan,
+      const ConvView& image = *s.gemm.image;
+      kernel.hooks.push_back(image_number_hook(image, operand.alignment, s.gemm.plan,
                                                first ? "vector_a" : "vector_b",
                                                elements.is_const() ? DType::i32 : DType::i64));
+      kernel.hooks.push_back(image_inside_hook(image, operand.alignment, s.gemm.plan,
+                                               first ? "inside_a" : "inside_b"));
     }
   }
 };

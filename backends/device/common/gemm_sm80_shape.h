@@ -19,6 +19,7 @@ struct GemmSm80 {
   // Facts of the target and the kernel that split_k relies on: workgroups that run at once, and the
   // argument that holds the parts' sums; that of their arrivals is the next one.
   Int at_once = 0, sums = 0;
+  Int taps = 0;  // of the image that an operand of kind im2col reads
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -33,6 +34,7 @@ struct GemmSm80 {
     visit("band", band);
     visit("at_once", at_once);
     visit("sums", sums);
+    visit("taps", taps);
   }
 };
 

@@ -8,7 +8,8 @@
 // The constant `params` is a GemmSm80 (gemm_sm80_shape.h). Sizes that come at run time are SIZE_M, SIZE_N and SIZE_K, and
 // then TILES is the number of tiles. Hooks, by how an operand x is loaded:
 //   tiles     vector_x(buffers, batch, at, k): the offset of a vector, in elements
-//   im2col    vector_x(buffers, batch, at, k): the number of a vector of pixel `at`; negative: beyond the image, zeros
+//   im2col    vector_x(buffers, batch, at, k): the number of a vector of pixel `at`, the sum of what `at` and `k` add;
+//             inside_x(buffers, batch, at, k): whether it is in the image, others are zeros
 //   computed  load_x(buffers, batch, at, k, v): computes a vector of elements as accumulators; guards itself. Those of
 //             bytes may run across k (vector_along_k false: `at` counts vectors), and are turned on their way.
 //   rows      row_x(buffers, batch, line): the offset of a line's first element
@@ -78,7 +79,7 @@ struct SideA {
   static constexpr i32 block = params.block_m, block_k = sm80::block_k(params);
   using Free = Size<product.m>;
   using K = Size<product.k>;
-  static constexpr i32 threads = WORKGROUP, pieces = K_STEPS;
+  static constexpr i32 threads = WORKGROUP, pieces = K_STEPS, taps = params.taps;
 };
 struct SideB {
   static constexpr Operand operand = product.b;
@@ -86,7 +87,7 @@ struct SideB {
   static constexpr i32 block = params.block_n, block_k = sm80::block_k(params);
   using Free = Size<product.n>;
   using K = Size<product.k>;
-  static constexpr i32 threads = WORKGROUP, pieces = K_STEPS;
+  static constexpr i32 threads = WORKGROUP, pieces = K_STEPS, taps = params.taps;
 };
 using Acc = SumType<product.sum>;
 static_assert(params.stages * (Place<SideA>::Tile::BYTES + Place<SideB>::Tile::BYTES) == sm80::stages_bytes(params),

@@ -48,16 +48,17 @@ template <Element E> TCC_FN u32 pack_elements(f32 low, f32 high) {
 
 // The hooks of one operand, with the kernel's buffers filled in. Those that a region has no use for do not exist: their
 // calls compile because nobody instantiates them.
-template <class LoadHook, class LineHook, class VectorHook, class BatchHook> struct OperandHooks {
+template <class LoadHook, class LineHook, class VectorHook, class InsideHook, class BatchHook> struct OperandHooks {
   LoadHook load;      // load(batch, at, k, v): computes neighbouring elements
   LineHook line;      // line(batch, number): the offset of a line's first element
   VectorHook vector;  // vector(batch, at, k): the offset of an aligned vector
+  InsideHook inside;  // inside(batch, at, k): whether a vector is in the image
   BatchHook batch;    // batch(number, c): the batch's coordinates in the tensor map
   const void* buffer;
 };
-template <class LoadHook, class LineHook, class VectorHook, class BatchHook>
-OperandHooks(LoadHook, LineHook, VectorHook, BatchHook, const void*)
-    -> OperandHooks<LoadHook, LineHook, VectorHook, BatchHook>;
+template <class LoadHook, class LineHook, class VectorHook, class InsideHook, class BatchHook>
+OperandHooks(LoadHook, LineHook, VectorHook, InsideHook, BatchHook, const void*)
+    -> OperandHooks<LoadHook, LineHook, VectorHook, InsideHook, BatchHook>;
 
 // Those of operand `x`, a or b, whose buffer is argument `number`. The lambdas are generic, so that a hook is looked up
 // when it is called.
@@ -66,6 +67,7 @@ OperandHooks(LoadHook, LineHook, VectorHook, BatchHook, const void*)
     [&](i32 batch, auto at, auto k, auto& v) { load_##x(TCC_BUFFERS batch, at, k, v); },                            \
         [&](i32 batch, auto line) { return row_##x(TCC_BUFFERS batch, line); },                                   \
         [&](i32 batch, auto at, auto k) { return vector_##x(TCC_BUFFERS batch, at, k); },                         \
+        [&](i32 batch, auto at, auto k) { return inside_##x(TCC_BUFFERS batch, at, k); },                         \
         [&](i32 batch, auto& c) { batch_##x(TCC_BUFFERS batch, c); }, buffer_at<number>(TCC_BUFFERS nullptr)       \
   }
 // The address of a kernel's argument; null beyond them.

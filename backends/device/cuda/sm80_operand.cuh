@@ -50,10 +50,8 @@ template <class Side> struct Place {
   }
 };
 
-// cp.async of vectors of a matrix; what lies beyond it is never read and counts as zeros. The hook's offset is a sum of
-// multiples of its coordinates, so that a thread computes one address, and the others lie a constant from it.
-// Neighbouring lanes have WIDTH neighbours of a row, further ones other rows.
-template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
+// The vectors of a tile that a thread copies. Neighbouring lanes have WIDTH neighbours of a row, further ones other rows.
+template <class Side> struct CopiedVectors : Place<Side> {
   using P = Place<Side>;
   using typename P::Tile;
   using typename P::Value;
@@ -63,18 +61,43 @@ template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
   static constexpr i32 COUNT = ceil_div(Tile::ROWS, DOWN) * ACROSS, OF_PIECE = ceil_div(COUNT, PIECES);
   static_assert((THREADS & (THREADS - 1)) == 0, "rows of a thread differ in bits that its first row has not");
   static_assert(WIDTH * VECTOR / Tile::CHUNK % Tile::PERMUTED == 0, "columns of a thread are swizzled alike");
+  i32 row, column;  // of the thread's first vector
+  u32 shared;       // its place in a slot
+
+  __device__ __forceinline__ CopiedVectors(const P& place)
+      : P(place), row(u32(place.thread) / WIDTH), column(u32(place.thread) % WIDTH * VECTOR) {
+    shared = Tile::offset(row, column);
+  }
+  // Calls f(n, down, across, at) for the vectors of a piece: the thread's n-th one, so many rows and columns from its
+  // first one, and its place in a slot.
+  template <class F> __device__ __forceinline__ void each(i32 piece, F f) const {
+#pragma unroll
+    for (i32 i = 0; i < OF_PIECE; ++i) {
+      const i32 n = piece * OF_PIECE + i, down = n / ACROSS * DOWN, across = n % ACROSS * (WIDTH * VECTOR);
+      if (n >= COUNT || (Tile::ROWS % DOWN != 0 && row + down >= Tile::ROWS)) continue;
+      f(n, down, across, (shared ^ Tile::swizzle(down) * 16) + down * Tile::ROW_BYTES + across * i32(sizeof(Value)));
+    }
+  }
+};
+
+// cp.async of vectors of a matrix; what lies beyond it is never read and counts as zeros. The hook's offset is a sum of
+// multiples of its coordinates, so that a thread computes one address, and the others lie a constant from it.
+template <class Side, class Hooks> struct CopiedOperand : CopiedVectors<Side> {
+  using P = Place<Side>;
+  using Vectors = CopiedVectors<Side>;
+  using typename P::Tile;
+  using typename P::Value;
+  using Vectors::VECTOR;
   const Hooks& hooks;
-  i32 row, column;    // of the thread's first vector
-  i32 left;           // rows of the operand from there on, or columns
-  u32 shared;         // its place in a slot
-  const Value* from;  // and in the tile that is fetched next
+  i32 left;           // rows of the operand from the thread's first one on, or columns
+  const Value* from;  // the first vector, of the tile that is fetched next
 
   __device__ __forceinline__ CopiedOperand(const P& place, const Hooks& hooks, i32 first_tile)
-      : P(place), hooks(hooks), row(u32(place.thread) / WIDTH), column(u32(place.thread) % WIDTH * VECTOR) {
+      : Vectors(place), hooks(hooks) {
+    const i32 row = this->row, column = this->column;
     // A shuffle, so that the value stays in a register: others are computed again, from the workgroup's number on, by each
     // copy.
     left = __shfl_sync(0xffffffffu, this->size - this->free(row, column), place.thread % 32);
-    shared = Tile::offset(row, column);
     from = (const Value*)hooks.buffer + hooks.vector(this->batch, this->template free_vector<VECTOR>(row, column),
                                                      P::template k_vector<VECTOR>(first_tile, row, column));
   }
@@ -86,7 +109,7 @@ template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
   // How many elements of the vector so far from the thread's first one are inside the matrix.
   __device__ __forceinline__ i32 elements_inside(i32 tile, i32 down, i32 across) const {
     constexpr bool fills = Side::Free::fills(Side::block), fills_k = Side::K::fills(Side::block_k);
-    const i32 left_k = this->size_k - P::k(tile, row, column);
+    const i32 left_k = this->size_k - P::k(tile, this->row, this->column);
     const i32 lines = P::MAJOR_K ? left : left_k, elements = (P::MAJOR_K ? left_k : left) - across;
     i32 count = VECTOR;
     if (P::MAJOR_K ? !fills_k : !fills) count = elements < 0 ? 0 : elements < VECTOR ? elements : VECTOR;
@@ -94,47 +117,68 @@ template <class Side, class Hooks> struct CopiedOperand : Place<Side> {
   }
   // Tiles are fetched in turn: an address that moves on is kept in registers, others would be computed again each time.
   __device__ __forceinline__ void fetch(i32 tile, u32 slot, i32 piece) {
-#pragma unroll
-    for (i32 i = 0; i < OF_PIECE; ++i) {
-      const i32 n = piece * OF_PIECE + i, down = n / ACROSS * DOWN, across = n % ACROSS * (WIDTH * VECTOR);
-      if (n >= COUNT || (Tile::ROWS % DOWN != 0 && row + down >= Tile::ROWS)) continue;
+    this->each(piece, [&](i32, i32 down, i32 across, u32 at) {
       const i32 inside = elements_inside(tile, down, across);
-      const u32 at = (shared ^ Tile::swizzle(down) * 16) + down * Tile::ROW_BYTES + across * i32(sizeof(Value));
       copy_async<VECTOR * sizeof(Value)>(slot + at, from + distance(down, across), inside * i32(sizeof(Value)));
-    }
-    if (piece == PIECES - 1) from += P::MAJOR_K ? distance(0, Side::block_k) : distance(Side::block_k, 0);
+    });
+    if (piece == Side::pieces - 1) from += P::MAJOR_K ? distance(0, Side::block_k) : distance(Side::block_k, 0);
   }
   __device__ __forceinline__ void store(i32, unsigned char*, i32) const {}
 };
 
-// The same of an image, where a hook computes the places of vectors one by one.
-template <class Side, class Hooks> struct ImageOperand : Place<Side> {
+// The same of an image, whose vectors are neighbouring channels of a pixel under a tap. A thread's vectors of a tile have
+// one tap, and as the tap changes their numbers move on alike. Their pixels have numbers of their own, and a bit for each
+// tap that is in the image, or beyond MASKED taps ask the hook.
+template <class Side, class Hooks> struct ImageOperand : CopiedVectors<Side> {
   using P = Place<Side>;
+  using Vectors = CopiedVectors<Side>;
   using typename P::Tile;
   using typename P::Value;
-  static constexpr i32 VECTOR = Side::operand.vector;
+  using Vectors::VECTOR;
+  using Vectors::COUNT;
+  using Number = decltype(static_cast<const Hooks*>(nullptr)->vector(0, 0, 0));
+  static constexpr i32 TAPS = Side::taps, K = Side::K::value / VECTOR, OF_TAP = K / TAPS, OF_TILE = Side::block_k / VECTOR;
+  static constexpr bool MASKED = TAPS <= 32;
+  static_assert(P::MAJOR_K && Vectors::ACROSS == 1 && OF_TAP * TAPS == K, "a thread's vectors have one tap");
   const Hooks& hooks;
+  Number numbers[COUNT];  // under the first tap
+  u32 taps[COUNT];        // those that are in the image
+  i32 k, left;            // of the tile that is fetched next: the vectors' place in k, and how many this tap still has
+  Number moved;           // how far their numbers are from those under the first tap
+  u32 tap;                // its bit; 0: beyond k
 
-  // How many of VECTOR elements from (free, k) on are inside the matrix.
-  __device__ __forceinline__ i32 elements_inside(i32 free, i32 k) const {
-    constexpr bool fills = Side::Free::fills(Side::block), fills_k = Side::K::fills(Side::block_k);
-    const bool row_inside = P::MAJOR_K ? fills || free < this->size : fills_k || k < this->size_k;
-    i32 count = VECTOR;
-    if (P::MAJOR_K ? !fills_k : !fills) {
-      const i32 left = P::MAJOR_K ? this->size_k - k : this->size - free;
-      count = left < 0 ? 0 : left < VECTOR ? left : VECTOR;
+  __device__ __forceinline__ ImageOperand(const P& place, const Hooks& hooks, i32 first_tile)
+      : Vectors(place), hooks(hooks), k(P::template k_vector<VECTOR>(first_tile, this->row, this->column)) {
+#pragma unroll
+    for (i32 n = 0; n < COUNT; ++n) {
+      const i32 at = this->first + this->row + n * Vectors::DOWN;
+      numbers[n] = hooks.vector(this->batch, at, 0);
+      taps[n] = 0;
+#pragma unroll
+      for (i32 t = 0; MASKED && t < TAPS; ++t) taps[n] |= u32(hooks.inside(this->batch, at, t * OF_TAP)) << t;
+      if (!Side::Free::fills(Side::block) && at >= this->size) taps[n] = 0;
     }
-    return row_inside ? count : 0;
+    begin_tap();
   }
-  __device__ __forceinline__ void fetch(i32 tile, u32 slot, i32 piece) const {
-    each_vector<Tile, VECTOR, Side::threads, Side::pieces>(this->thread, piece, [&](i32, i32 r, i32 c) {
-      i32 inside = this->elements_inside(this->free(r, c), P::k(tile, r, c));
-      const auto at =
-          hooks.vector(this->batch, this->template free_vector<VECTOR>(r, c), P::template k_vector<VECTOR>(tile, r, c));
-      if (at < 0) inside = 0;
-      const Value* const from = (const Value*)hooks.buffer + i64(inside == 0 ? 0 : at) * VECTOR;
-      copy_async<VECTOR * sizeof(Value)>(slot + Tile::offset(r, c), from, inside * i32(sizeof(Value)));
+  __device__ __forceinline__ void begin_tap() {
+    const i32 number = quotient(k, OF_TAP);
+    left = (number + 1) * OF_TAP - k;
+    moved = hooks.vector(0, 0, k) - hooks.vector(0, 0, 0);
+    tap = k < K ? 1u << (number % 32) : 0;
+  }
+  __device__ __forceinline__ bool is_inside(i32 n, i32 down) const {
+    if (MASKED) return taps[n] & tap;
+    const i32 at = this->first + this->row + down;
+    return k < K && (Side::Free::fills(Side::block) || at < this->size) && hooks.inside(this->batch, at, k);
+  }
+  __device__ __forceinline__ void fetch(i32, u32 slot, i32 piece) {
+    this->each(piece, [&](i32 n, i32 down, i32, u32 at) {
+      const Value* const from = (const Value*)hooks.buffer + i64(numbers[n] + moved) * VECTOR;
+      copy_async<VECTOR * sizeof(Value)>(slot + at, from, is_inside(n, down) ? VECTOR * i32(sizeof(Value)) : 0);
     });
+    if (piece != Side::pieces - 1) return;
+    k += OF_TILE, left -= OF_TILE, moved += OF_TILE;
+    if (left <= 0) begin_tap();
   }
   __device__ __forceinline__ void store(i32, unsigned char*, i32) const {}
 };
@@ -299,7 +343,7 @@ TCC_FN auto operand_at(const Hooks& hooks, i32 thread, i32 first, i32 batch, typ
   if constexpr (X.load == Load::tiles)
     return CopiedOperand<Side, Hooks>(place, hooks, first_tile);
   else if constexpr (X.load == Load::im2col)
-    return ImageOperand<Side, Hooks>{place, hooks};
+    return ImageOperand<Side, Hooks>(place, hooks, first_tile);
   else if constexpr (X.load == Load::rows)
     return ShiftedOperand<Side, Hooks>{place, hooks};
   else if constexpr (bytes_of(X.element) == 1)
