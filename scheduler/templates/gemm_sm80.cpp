@@ -203,7 +203,9 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     constexpr double kLatency = 1700;  // until a tile of k is there,
     constexpr double kFill = 3000;     // and until the first one is, with the end of a round
     constexpr double kPixels = 40;     // until the addresses of a step's vectors of an image are
-    constexpr double kGathered = 12;   // bytes a cycle, of an image that threads take apart
+    // Of an image that threads take apart: bytes of vectors a cycle, and cycles of a thread's
+    // single element, each of which waits for the one before.
+    constexpr double kGathered = 12, kSingle = 500;
     // Sums of parts: cycles of arriving and waiting, and of storing and adding a thread's share.
     constexpr double kExchange = 2500, kShare = 80;
     const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
@@ -215,9 +217,12 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
         (m * static_cast<double>(s.warps_n + 1) + n * static_cast<double>(s.warps_m + 1)) * line /
         kSharedBytes;
     const double image_rows = (s.gemm.plan.a.input == 0) != s.swapped ? m : n;
+    const MatrixOperand& image = s.gemm.plan.a.input == 0 ? s.gemm.a : s.gemm.b;
+    const bool singles = s.gemm.gathers && image.vector < 4;
     const double loading =
         s.element == 1
             ? (turning_rows(s.side.a, s.block_m) + turning_rows(s.side.b, s.block_n)) * line
+        : singles        ? 0
         : s.gemm.gathers ? image_rows * line / kGathered
         : s.computed     ? (m + n) * line / 2 / 32
                          : (m + n) * line / 16 / 32;
@@ -233,7 +238,10 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     const double cached = (m + n) * line / kCacheBytes;
     const double k_tile = std::max(busy * (std::max(working, cached) + kBarrier),
                                    kLatency / static_cast<double>(s.kernel.stages - 1)) +
-                          (s.gemm.image ? kPixels * line / 32 : 0);
+                          (s.gemm.image ? kPixels * line / 32 : 0) +
+                          (singles ? kSingle * image_rows * static_cast<double>(s.block_k) /
+                                         threads / static_cast<double>(image.vector)
+                                   : 0);
     const double part = m * n / static_cast<double>(parts);  // that a workgroup stores
     const double epilogue = 500 + m * n * 8 / kSharedBytes + part * stored.slots / (32 * 4);
     const double exchange = parts > 1 ? kExchange + kShare * m * n / threads : 0;
