@@ -129,6 +129,18 @@ TEST(MatrixProducts, InPartsOnMmaRepeatTheirBits) {
     repeat();
     other.join();
     EXPECT_EQ(different, 0) << parts;
+    // Each step alone, over outputs of another run.
+    const size_t steps = program->executable().steps.size();
+    std::vector<Tensor> zeros;
+    for (const Tensor& input : inputs) zeros.emplace_back(input.dtype(), input.shape());
+    alone.run(zeros);
+    alone.set_inputs(inputs);
+    for (size_t i = 0; i < steps; ++i)
+      if (std::holds_alternative<exec::KernelLaunch>(program->executable().steps[i]))
+        for (int time = 0; time < 2; ++time) alone.run_step(i);
+    const std::vector<Tensor> outputs = alone.outputs();
+    const std::span<const std::byte> bytes = outputs[0].as<std::byte>();
+    EXPECT_TRUE(std::ranges::equal(bytes, first)) << parts;
   }
 }
 
