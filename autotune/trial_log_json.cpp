@@ -203,7 +203,10 @@ json to_json(const LoggedTask& task) {
 
 json to_json(const RecordKey& key, const LoggedTrial& trial) {
   const Measurement& result = trial.result;
+  // The template and the region are for people and scripts: readers go by the kernel's line.
   return {{"trial", log_id(key)},
+          {"template", key.kernel_template},
+          {"region", key.region},
           {"config", config_json(trial.config)},
           {"effort", trial.effort == Effort::quick ? "quick" : "full"},
           {"estimate", trial.estimate},

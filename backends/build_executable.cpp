@@ -19,6 +19,7 @@
 #include "scheduler/sized_choices.h"
 #include "scheduler/state_plan.h"
 #include "scheduler/template.h"
+#include "scheduler/workspace_slots.h"
 #include "support/bytes_text.h"
 #include "support/error.h"
 #include "support/hash.h"
@@ -37,7 +38,7 @@ struct Lowered {
   sched::SizedChoice choice;
   sched::KernelSequence sequence;
   int first_kernel = 0;
-  std::vector<size_t> workspaces = {};  // numbers among those of the region
+  std::vector<size_t> workspaces = {};  // their slots among those of the region
 };
 
 struct Compiled {
@@ -228,32 +229,8 @@ class Builder {
     for (size_t i = 0; i < regions_.size(); ++i) {
       std::vector<sched::Workspace>& all = workspaces_.emplace_back();
       for (Lowered& one : lowered_[distinct_[i]])
-        one.workspaces = share_workspaces(one.sequence, all);
+        one.workspaces = sched::share_slots(one.sequence.workspaces, all);
     }
-  }
-
-  // Adds the workspaces of a choice to `all` of the region, and returns their numbers. One choice
-  // alone runs, so that those of another one lie in the same places. Few zeros share places with
-  // few zeros alone, since they are filled by the first step of a run and live from there on.
-  static std::vector<size_t> share_workspaces(const sched::KernelSequence& sequence,
-                                              std::vector<sched::Workspace>& all) {
-    std::vector<size_t> numbers;
-    for (const sched::Workspace& one : sequence.workspaces) {
-      size_t number = 0;
-      while (number < all.size() && (std::ranges::count(numbers, number) > 0 ||
-                                     is_of_few_zeros(all[number]) != is_of_few_zeros(one)))
-        ++number;
-      numbers.push_back(number);
-      if (number == all.size()) {
-        all.push_back(one);
-        continue;
-      }
-      sched::Workspace& shared = all[number];
-      const SymInt bytes = ir::max(shared.bytes(), one.bytes());
-      shared.dtype = DType::i32;
-      shared.elements = ir::floordiv(bytes, size_bytes(DType::i32));
-    }
-    return numbers;
   }
 
   static exec::SizeTable table_of(const std::vector<Lowered>& choices) {
@@ -317,9 +294,9 @@ class Builder {
                  const ir::Layers& layers, const exec::Chosen& chosen) {
     for (size_t i = 0; i < lowered.sequence.workspaces.size(); ++i) {
       const sched::Workspace& workspace = lowered.sequence.workspaces[i];
-      buffers.push_back(
-          add_workspace(workspace, workspace_offsets_.at({region, lowered.workspaces[i]})));
-      if (workspace.zeroed && !workspace.elements.is(0) && !is_of_few_zeros(workspace))
+      const size_t slot = lowered.workspaces[i];
+      buffers.push_back(add_workspace(workspace, workspace_offsets_.at({region, slot})));
+      if (workspace.zeroed && !workspace.elements.is(0) && !workspaces_[region][slot].zeroed)
         executable_.steps.emplace_back(exec::Fill{{buffers.back()}, workspace.bytes(), 0, chosen});
     }
     int kernel = lowered.first_kernel;
@@ -539,12 +516,6 @@ class Builder {
     return static_cast<int>(executable_.constants.size()) - 1;
   }
 
-  // Counters and the like, whose fill takes as long as a kernel's launch.
-  static bool is_of_few_zeros(const sched::Workspace& workspace) {
-    constexpr int64_t kFew = 4096;  // bytes
-    const SymInt bytes = workspace.bytes();
-    return workspace.zeroed && bytes.is_const() && bytes.value() > 0 && bytes.value() <= kFew;
-  }
   // Takes the workspaces of few zeros out of the lifetimes. They lie one behind another in one that
   // begins with the run, so that one fill serves all of them. Returns it; it has no bytes where
   // there are none.
@@ -552,7 +523,7 @@ class Builder {
     sched::Lifetime zeros;
     std::erase_if(lifetimes, [&](const sched::Lifetime& one) {
       const auto region = static_cast<size_t>(one.first);
-      if (one.value || !is_of_few_zeros(workspaces_[region][static_cast<size_t>(one.workspace)]))
+      if (one.value || !workspaces_[region][static_cast<size_t>(one.workspace)].zeroed)
         return false;
       workspace_offsets_[{region, static_cast<size_t>(one.workspace)}] = zeros.bytes;
       few_zeros_.emplace_back(region, static_cast<size_t>(one.workspace));
@@ -646,7 +617,7 @@ class Builder {
   std::vector<std::vector<Lowered>> lowered_;        // by choice of the sizes
   std::vector<std::string> keys_;
   std::vector<int> tables_;                                // -1: there is one choice
-  std::vector<std::vector<sched::Workspace>> workspaces_;  // by region, those of all choices
+  std::vector<std::vector<sched::Workspace>> workspaces_;  // by region, the slots of all choices
   std::map<const ir::Value*, int> buffers_;
   std::map<const ir::Value*, SymInt> offsets_;
   std::map<std::pair<size_t, size_t>, SymInt> workspace_offsets_;  // of (region, number)

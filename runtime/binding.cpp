@@ -1,9 +1,11 @@
 #include "runtime/binding.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "runtime/device_checks.h"
+#include "support/checked.h"
 #include "support/error.h"
 
 namespace tcc::runtime {
@@ -275,6 +277,48 @@ std::span<const BoundStep> Binding::bind(std::span<const DeviceAddress> inputs,
   for (size_t i = outputs_.size(); i-- > 0;)
     if (outputs_[i].staged) *--last = BoundCopy{outputs[i], outputs_[i].address, outputs_[i].bytes};
   return steps_;
+}
+
+// Workspaces lie in the arena, and a fill may be of several of them.
+std::vector<BoundStep> Binding::fills_for(size_t step) const {
+  const exec::Executable& executable = program_.executable();
+  const auto launch_at = [&](size_t i) {
+    const bool runs = exec::runs(executable.steps[i], choices_);
+    return runs ? std::get_if<exec::KernelLaunch>(&executable.steps[i]) : nullptr;
+  };
+  const auto workspaces_at = [&](size_t i) {
+    std::set<size_t> owners;
+    if (const exec::KernelLaunch* launch = launch_at(i))
+      for (const exec::Argument& argument : launch->arguments)
+        if (const auto* address = std::get_if<exec::Address>(&argument)) {
+          const size_t owner = place_of(*address).owner;
+          if (executable.buffers[owner].kind == BufferInfo::Kind::workspace) owners.insert(owner);
+        }
+    return owners;
+  };
+  std::vector<BoundStep> fills;
+  for (const size_t owner : workspaces_at(step)) {
+    const Place place = places_[owner];
+    const int64_t end = place.offset + memory_.sizes.of(executable.buffers[owner].bytes);
+    std::vector<BoundStep> own;
+    for (size_t i = 0; i < step; ++i) {
+      if (workspaces_at(i).contains(owner)) own.clear();
+      const auto* fill = std::get_if<exec::Fill>(&executable.steps[i]);
+      if (!fill || !exec::runs(*fill, choices_)) continue;
+      const Place filled = place_of(fill->to);
+      if (!executable.buffers[filled.owner].is_in_arena()) continue;
+      // Whole words of the fill.
+      const int64_t skipped = std::max<int64_t>(place.offset - filled.offset, 0) / 4 * 4;
+      const int64_t bytes =
+          std::min(memory_.sizes.of(fill->bytes), round_up(end - filled.offset, 4)) - skipped;
+      if (bytes > 0)
+        own.emplace_back(
+            BoundFill{memory_.arena.address() + static_cast<uint64_t>(filled.offset + skipped),
+                      bytes, fill->value});
+    }
+    fills.insert(fills.end(), own.begin(), own.end());
+  }
+  return fills;
 }
 
 }  // namespace tcc::runtime

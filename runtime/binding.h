@@ -54,6 +54,9 @@ class Binding {
     SizeSite* size = nullptr;
   };
   const StepRange& range(size_t step) const { return ranges_[step]; }
+  // Fills of what a launch finds filled by earlier steps, in workspaces that no launch has had
+  // before it: with them it may run alone, and again.
+  std::vector<BoundStep> fills_for(size_t step) const;
   const std::vector<HostCallSite>& calls() const { return calls_; }
   // Whether it has made buffers that steps may use.
   bool has_memory() const;

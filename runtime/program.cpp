@@ -564,6 +564,7 @@ std::vector<Tensor> Context::run(std::span<const Tensor> inputs) {
 void Context::run_step(size_t i) {
   Plan& plan = bound_plan();
   const Binding::StepRange& step = plan.own->range(i);
+  stream_->run(plan.own->fills_for(i));
   stream_->run(plan.steps.subspan(step.begin, step.middle - step.begin));
   if (step.call) {
     step.call->run(*stream_, through_);

@@ -165,8 +165,9 @@ class Context {
   void replay();  // asynchronous, but for calls of the host that get copies
   std::vector<Tensor> outputs();
 
-  // These serve checks: one runs one step on the context's own buffers, the other returns the
-  // contents of a buffer of the executable that is no constant. Both wait for the device.
+  // These serve checks: one runs one step on the context's own buffers, and before it the fills
+  // that earlier steps make for it alone; the other returns the contents of a buffer of the
+  // executable that is no constant. Both wait for the device.
   void run_step(size_t i);
   std::vector<std::byte> read(int buffer);
 

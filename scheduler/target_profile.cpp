@@ -7,10 +7,12 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <set>
 #include <system_error>
 
 #include "executable/vulkan_targets.h"
+#include "ir/suggest.h"
 #include "support/error.h"
 #include "support/file.h"
 
@@ -19,9 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One value of the file, for conversions whose errors say where.
+// One value of a file, for conversions whose errors say where.
 struct Entry {
-  const std::string& file;
+  std::string file;
   std::string key;
   YAML::Node value;
 
@@ -66,6 +68,7 @@ struct Entry {
   }
 };
 
+// In the order in which they are read: is_cpu implies what some later ones say.
 struct ProfileField {
   std::string_view key;
   bool required;
@@ -75,12 +78,7 @@ struct ProfileField {
 // It becomes part of ids and of file names.
 void read_arch(Target& target, const Entry& entry) {
   target.arch = entry.word();
-  const bool is_fine =
-      !target.arch.empty() && target.arch.size() <= 64 &&
-      std::all_of(target.arch.begin(), target.arch.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-      });
-  if (!is_fine) entry.fail("expected small letters, digits, - or _");
+  if (!is_profile_name(target.arch)) entry.fail("expected small letters, digits, - or _");
 }
 
 void read_range(Target& target, const Entry& entry) {
@@ -173,7 +171,13 @@ constexpr ProfileField kFields[] = {
     {"flops_f32", true, [](Target& t, const Entry& e) { t.flops_f32 = e.rate(); }},
 };
 
-YAML::Node load_map(const std::string& text, const std::string& file) {
+constexpr int64_t kMaxBytes = 64 << 10;
+constexpr std::string_view kExtends = "extends";
+
+using Entries = std::map<std::string, Entry>;  // by key
+
+// What one file says.
+Entries read_entries(const std::string& text, const std::string& file) {
   YAML::Node root;
   try {
     root = YAML::Load(text);
@@ -181,7 +185,46 @@ YAML::Node load_map(const std::string& text, const std::string& file) {
     fail_input(file, ":", error.mark.line + 1, ": ", error.msg);
   }
   if (!root.IsMap()) fail_input(file, ":1: expected a map of the target's limits");
-  return root;
+  Entries entries;
+  for (const auto& item : root) {
+    const int line = item.first.Mark().line + 1;
+    if (!item.first.IsScalar()) fail_input(file, ":", line, ": a key must be a word");
+    const std::string key = item.first.Scalar();
+    const bool is_known = key == kExtends || std::any_of(std::begin(kFields), std::end(kFields),
+                                                         [&](auto& f) { return f.key == key; });
+    if (!is_known) fail_input(file, ":", line, ": unknown key '", key, "'");
+    if (!entries.emplace(key, Entry{file, key, item.second}).second)
+      fail_input(file, ":", line, ": ", key, " is given twice");
+  }
+  return entries;
+}
+
+// The file of the profile that an entry's file extends, which is in the same folder.
+fs::path base_file(const Entry& extends) {
+  const std::string name = extends.as<std::string>("a profile's name, as in 'extends: nvidia'");
+  if (!is_profile_name(name))
+    extends.fail("expected a profile's name: up to 64 small letters, digits, - and _");
+  const fs::path folder = fs::path(extends.file).parent_path();
+  const std::vector<std::string> names = profile_names(folder);
+  if (std::find(names.begin(), names.end(), name) == names.end())
+    extends.fail(str("there is no ", (folder / name).string(), ".yaml", ir::or_known(name, names)));
+  return folder / (name + ".yaml");
+}
+
+// What a file says, and what it does not say as the profiles say that it extends.
+Entries read_chain(const std::string& text, const std::string& file) {
+  Entries entries = read_entries(text, file);
+  std::set<std::string> files = {fs::path(file).filename().string()};
+  for (auto extends = entries.extract(std::string(kExtends)); extends;) {
+    const fs::path base = base_file(extends.mapped());
+    if (!files.insert(base.filename().string()).second)
+      extends.mapped().fail(str(base.stem().string(),
+                                " extends this profile in turn: state the limits in one of them"));
+    Entries more = read_entries(read_file(base, kMaxBytes), base.string());
+    extends = more.extract(std::string(kExtends));
+    entries.merge(more);
+  }
+  return entries;
 }
 
 void check_consistent(const Target& target, const std::string& file) {
@@ -204,8 +247,13 @@ std::vector<std::string> profile_names(const fs::path& folder) {
   return names;
 }
 
+bool is_profile_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+}
+
 Target read_profile(const fs::path& file) {
-  constexpr int64_t kMaxBytes = 64 << 10;
   return parse_profile(read_file(file, kMaxBytes), file.string(), file.stem().string());
 }
 
@@ -213,21 +261,14 @@ Target parse_profile(const std::string& text, const std::string& file, std::stri
   Target target;
   exec::set_vulkan_facts(target);
   target.arch = arch;
-  std::set<std::string> seen;
-  const YAML::Node root = load_map(text, file);
-  for (const auto& item : root) {
-    const int line = item.first.Mark().line + 1;
-    if (!item.first.IsScalar()) fail_input(file, ":", line, ": a key must be a word");
-    const std::string key = item.first.Scalar();
-    const ProfileField* field = std::find_if(std::begin(kFields), std::end(kFields),
-                                             [&](const ProfileField& f) { return f.key == key; });
-    if (field == std::end(kFields)) fail_input(file, ":", line, ": unknown key '", key, "'");
-    if (!seen.insert(key).second) fail_input(file, ":", line, ": ", key, " is given twice");
-    field->read(target, Entry{file, key, item.second});
-  }
-  for (const ProfileField& field : kFields)
-    if (field.required && !seen.count(std::string(field.key)))
+  const Entries entries = read_chain(text, file);
+  for (const ProfileField& field : kFields) {
+    const auto entry = entries.find(std::string(field.key));
+    if (entry != entries.end())
+      field.read(target, entry->second);
+    else if (field.required)
       fail_input(file, ": ", field.key, " is missing");
+  }
   check_consistent(target, file);
   return target;
 }

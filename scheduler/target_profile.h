@@ -10,13 +10,18 @@
 
 namespace tcc::sched {
 
+// Whether it may name a profile: up to 64 small letters, digits, - and _, which cannot leave a
+// folder.
+bool is_profile_name(std::string_view name);
+
 // Returns the names of the profiles in `folder`, sorted.
 std::vector<std::string> profile_names(const std::filesystem::path& folder);
 
-// Reads one profile; its Target's arch is the file's name where the file names none. Every limit
-// must be stated. Throws Error(bad_input) naming file, line and key.
+// Reads one profile; its Target's arch is the file's name where no file names one. Every limit must
+// be stated, there or by the profile of the same folder that it names in `extends`, and so on.
+// Throws Error(bad_input) naming file, line and key.
 Target read_profile(const std::filesystem::path& file);
-// Reads a profile from text; messages name `file`.
+// Reads a profile from text as if it were `file`, which messages name.
 Target parse_profile(const std::string& text, const std::string& file, std::string_view arch);
 
 }  // namespace tcc::sched

@@ -39,17 +39,10 @@ Target vulkan_minimum() {
   return target;
 }
 
-// So that a name cannot leave the folder.
-bool is_profile_name(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-  });
-}
-
 // Finds a profile by the file's name, or by the architecture that drivers report: "llvmpipe" for
 // lavapipe's.
 std::optional<Target> named_profile(std::string_view wanted) {
-  if (!is_profile_name(wanted)) return std::nullopt;
+  if (!sched::is_profile_name(wanted)) return std::nullopt;
   const auto folder = config_folder() / "targets";
   const auto names = sched::profile_names(folder);
   if (std::find(names.begin(), names.end(), wanted) != names.end())

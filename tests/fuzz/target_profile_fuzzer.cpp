@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     const std::string text(reinterpret_cast<const char*>(data), size);
-    const auto target = tcc::sched::parse_profile(text, "profile.yaml", "fuzzed");
+    const auto target = tcc::sched::parse_profile(text, "/nowhere/profile.yaml", "fuzzed");
     if (target.subgroup_size < target.subgroup_size_min || target.max_workgroup_size < 1)
       std::abort();
   } catch (const tcc::Error& error) {

@@ -73,6 +73,47 @@ TEST(Programs, OwnBuffersHaveRoomForEachLengthOfAState) {
   }
 }
 
+// One fill at the beginning of a run serves the counters of two kernels, of which the first is
+// followed by a kernel that reads what it left.
+TEST(Programs, AStepAloneFindsItsCountersFilled) {
+  using Kind = exec::BufferInfo::Kind;
+  Executable executable = exec::sample();
+  executable.states.clear();
+  executable.buffers = {
+      exec::buffer(Kind::input, "x", 8, 0),         exec::buffer(Kind::output, "y", 8, 0),
+      exec::buffer(Kind::constant, "w", 4, 0),      exec::buffer(Kind::constant, "v", 4, 1),
+      exec::buffer(Kind::workspace, "zeros", 4, 0), exec::buffer(Kind::workspace, "first", 2, 0),
+      exec::buffer(Kind::workspace, "last", 2, 8),  exec::buffer(Kind::workspace, "sums", 8, 16)};
+  executable.arena_bytes = 48;
+  auto launch = std::get<exec::KernelLaunch>(executable.steps[0]);
+  const auto with = [&](int counters) {
+    launch.arguments = {exec::Address{0}, exec::Address{counters}, exec::Address{7}};
+    return launch;
+  };
+  executable.steps = {exec::Fill{{4}, 16, 0}, with(5), with(5), with(6)};
+  exec::check(executable);
+  const auto device = open_device("null");
+  std::shared_ptr<Buffer> arena = device->allocate(48);
+  Context context(std::make_shared<const Program>(device, executable), nullptr, {}, [&](int64_t) {
+    return StateMemory{arena, 0};
+  });
+  Tensor x(DType::f32, {8});
+  context.run({&x, 1});
+  const auto bytes_after = [&](size_t step) {
+    context.stream().fill(*arena, 0, 48, 7);
+    context.run_step(step);
+    std::vector<std::byte> words(48);
+    context.stream().copy_to_host(words, *arena, 0);
+    std::string text;
+    for (size_t word = 0; word < 48; word += 4) text += words[word] == std::byte{0} ? '0' : '7';
+    return text;
+  };
+  EXPECT_EQ(bytes_after(0), "000077777777");
+  EXPECT_EQ(bytes_after(1), "007777777777");
+  EXPECT_EQ(bytes_after(2), "777777777777");
+  EXPECT_EQ(bytes_after(3), "770077777777");
+}
+
 // Memory that a changed file asks for, as far as it is written at once.
 int64_t own_bytes(const Executable& executable) {
   int64_t bytes = executable.arena_bytes.value();

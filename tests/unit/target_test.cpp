@@ -10,6 +10,7 @@
 
 #include "backends/backend.h"
 #include "executable/serialize.h"
+#include "executable/vulkan_targets.h"
 #include "scheduler/device_sources.h"
 #include "scheduler/target_profile.h"
 #include "support/config_folder.h"
@@ -207,6 +208,89 @@ TEST(TargetProfileTest, MistakesNameFileLineAndKey) {
   EXPECT_EQ(message_of("[1, 2]"), "gpu.yaml:1: expected a map of the target's limits");
   EXPECT_EQ(message_of(""), "gpu.yaml:1: expected a map of the target's limits");
   EXPECT_NE(message_of("a: [1").find("gpu.yaml:"), std::string::npos);
+}
+
+// A folder of profiles, by name.
+class ExtendedProfileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(::testing::TempDir()) / "tcc_extended_profiles";
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    write("lavapipe", lavapipe_text());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void write(const std::string& name, const std::string& text) {
+    write_file_atomic(file(name), text);
+  }
+  std::filesystem::path file(const std::string& name) const { return folder_ / (name + ".yaml"); }
+  void expect_refused(const std::string& name, const std::string& message) const {
+    EXPECT_ERROR(read_profile(file(name)), folder_.string() + "/" + message);
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(ExtendedProfileTest, StatesWhatDiffers) {
+  write("wide",
+        "vendor: other\nextends: lavapipe\nis_cpu: false\nkeep_special_floats: []\n"
+        "matrix_units: ['coopmat 16x16x16 f16 f16 f32 f32']\n");
+  write("wider",
+        "extends: wide\nfull_workgroup: 256\nis_cpu: true\n"
+        "matrix_units: ['coopmat 8x8x16 f16 f16 f32 f32']\n");
+  Target expected = read_profile(file("lavapipe"));
+  expected.vendor = "other";
+  expected.is_cpu = expected.indexed_registers = expected.serial_workgroups = false;
+  expected.wide_accesses = true;
+  expected.full_workgroup = Target{}.full_workgroup;
+  expected.busy_threads = Target{}.busy_threads;
+  expected.float_controls.keep_special = 0;
+  expected.matrix_units = {*exec::parse_matrix_unit("coopmat 16x16x16 f16 f16 f32 f32")};
+  expected.matrix_row_bytes = exec::kVulkanMatrixRowBytes;
+  EXPECT_EQ(read_profile(file("wide")), expected);
+  const Target wider = read_profile(file("wider"));
+  EXPECT_EQ(wider.arch, "llvmpipe");
+  EXPECT_TRUE(wider.is_cpu && wider.serial_workgroups);
+  EXPECT_EQ(wider.full_workgroup, 256);
+  ASSERT_EQ(wider.matrix_units.size(), 1u);
+  EXPECT_EQ(wider.matrix_units[0].m, 8);
+  EXPECT_EQ(target_by_name("vulkan:nvidia-rtx").arch, "nvidia-rtx");
+}
+
+TEST_F(ExtendedProfileTest, MistakesNameTheFileThatMakesThem) {
+  write("lost", "vendor: other\nextends: lavapip\n");
+  expect_refused("lost", "lost.yaml:2: extends: there is no " + file("lavapip").string() +
+                             "; did you mean 'lavapipe'?");
+  for (const char* name : {"../targets/lavapipe", "/etc/passwd", "lavapipe.yaml", "''", "Lavapipe",
+                           "'lavapipe\\0'", "'lava\npipe'"}) {
+    write("out", str("extends: ", name, "\n"));
+    expect_refused("out",
+                   "out.yaml:1: extends: expected a profile's name: up to 64 small letters, "
+                   "digits, - and _");
+  }
+  write("list", "extends: [lavapipe]\n");
+  expect_refused("list",
+                 "list.yaml:1: extends: expected a profile's name, as in 'extends: nvidia'");
+  write("self", "\nextends: self\n");
+  expect_refused("self",
+                 "self.yaml:2: extends: self extends this profile in turn: state the "
+                 "limits in one of them");
+  write("one", "extends: two\n");
+  write("two", "vendor: other\nextends: three\n");
+  write("three", "extends: two\n");
+  expect_refused("one",
+                 "three.yaml:1: extends: two extends this profile in turn: state the "
+                 "limits in one of them");
+  write("twice", "extends: lavapipe\nextends: lavapipe\n");
+  expect_refused("twice", "twice.yaml:2: extends is given twice");
+  write("wrong", "subgroup_size: 12\nvendor: other\n");
+  write("of_wrong", "extends: wrong\n");
+  expect_refused("of_wrong", "wrong.yaml:1: subgroup_size: expected a power of two up to 1024");
+  write("corrected", "extends: wrong\nsubgroup_size: 8\n");
+  expect_refused("corrected", "corrected.yaml: subgroup_size_range is missing");
+  std::filesystem::create_directory(file("folder"));
+  write("of_folder", "extends: folder\n");
+  EXPECT_THROW(read_profile(file("of_folder")), Error);
 }
 
 // Facts of a device that scheduling and loading read are written whole; quirks are the loading

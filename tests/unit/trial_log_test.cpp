@@ -119,6 +119,23 @@ TEST_F(TrialLogTest, WhatIsWrittenReadsBack) {
   EXPECT_LE(trials[2].result.reason.size(), 1010u);
 }
 
+// Each line says which kernel it is of; logs of trials that do not are read all the same.
+TEST_F(TrialLogTest, TrialsNameTheirKernel) {
+  write_small_log(path_);
+  std::string text = read_file(path_);
+  const std::string words[] = {"\"region\":\"" + task().key.region + "\",",
+                               ",\"template\":\"contraction\""};
+  const size_t first = text.find('\n') + 1, second = text.find('\n', first) + 1;
+  for (const std::string& word : words) {
+    const size_t at = text.find(word, second);
+    ASSERT_NE(at, std::string::npos) << word << " in " << text;
+    EXPECT_LT(text.find(word, first), second);
+    text.erase(at, word.size());
+  }
+  EXPECT_EQ(read_text(text).at(task().key).trials.size(), 2u);
+  EXPECT_TRUE(warnings_.empty());
+}
+
 TEST_F(TrialLogTest, TheLastOfEqualTrialsCounts) {
   auto log = open_trial_log(path_);
   log->begin(task());
