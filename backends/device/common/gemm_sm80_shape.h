@@ -94,7 +94,12 @@ constexpr Int shared_bytes(const GemmSm80& g) { return most(stages_bytes(g), sta
 // Registers of all threads for rows of bytes that they bring: computed ones have one for each
 // element, and addresses.
 constexpr Int bytes_in_flight(const Operand& x, Int rows) {
-  return is_copied(x.load) ? 0 : x.load == Load::rows ? rows * 32 : rows * 96;
+  return is_copied(x.load) ? 0 : x.load == Load::rows ? rows * 32 : rows * 128;
+}
+// Registers of all threads for an image: each vector of a tile has a number, and a bit for each
+// tap.
+constexpr Int image_registers(const GemmSm80& g, const Operand& x, Int rows) {
+  return x.load == Load::im2col ? rows * g.line_bytes / (x.vector * bytes_of(x.element)) * 2 : 0;
 }
 // A thread holds accumulators, the fragments of A of two k steps and of B of one, the tile on its
 // way, and addresses.
@@ -103,7 +108,10 @@ constexpr Int registers(const GemmSm80& g) {
       bytes_in_flight(g.product.a, g.block_m) + bytes_in_flight(g.product.b, g.block_n);
   const Int elements = by_threads(g) ? (g.block_m + g.block_n) * g.line_bytes / 8 : 0;
   return warp_m(g) * warp_n(g) / 32 + warp_m(g) / 2 + warp_n(g) / 4 +
-         (element_bytes(g) == 1 ? bytes : elements) / threads(g) + 48;
+         ((element_bytes(g) == 1 ? bytes : elements) + image_registers(g, g.product.a, g.block_m) +
+          image_registers(g, g.product.b, g.block_n)) /
+             threads(g) +
+         48;
 }
 
 // ---- what is legal
