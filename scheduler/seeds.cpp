@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "ir/op.h"
+#include "ir/sizes.h"
 #include "scheduler/template.h"
 #include "support/error.h"
 
@@ -52,6 +53,23 @@ std::optional<double> seconds_apart(const FusionGroups& groups, const Unit& seed
   return between ? seconds + default_seconds.of(**between) : seconds;
 }
 
+// Bytes that kernels of their own would pass on: the results of products that others of the seed
+// read, as scores of an attention.
+double bytes_between(const Unit& seed) {
+  const auto reads = [](const Node* reader, const ir::Value* value) {
+    return std::ranges::find(reader->inputs, value) != reader->inputs.end();
+  };
+  double bytes = 0;
+  for (const Node* node : seed) {
+    if (node->op->kind != OpKind::contraction) continue;
+    const ir::Value* result = node->outputs[0];
+    if (std::ranges::any_of(seed, [&](const Node* reader) { return reads(reader, result); }))
+      bytes += static_cast<double>(ir::usual_numel(result)) *
+               static_cast<double>(size_bytes(result->dtype()));
+  }
+  return bytes;
+}
+
 // Why the nodes are not one region, or "".
 std::string against(const FusionGroups& groups, const Target& target, const Template& by,
                     const Unit& seed, DefaultSeconds& default_seconds) {
@@ -67,7 +85,9 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
   }
   const std::optional<double> apart = seconds_apart(groups, seed, default_seconds);
   const double together = default_seconds.of(**match);
-  if (!apart || together <= *apart) return "";
+  // What is between may be larger than all else: one kernel keeps nothing of it, whatever it takes.
+  constexpr double kMostBetween = 1 << 30;
+  if (!apart || together <= *apart || bytes_between(seed) > kMostBetween) return "";
   const auto microseconds = [](double seconds) {
     return static_cast<int64_t>(seconds * 1e6 + 0.5);
   };

@@ -117,9 +117,10 @@ std::vector<Type> infer(const InferContext& context, const RecurrentOp& spec) {
     }
   }
   const size_t given = names_of(node, spec).size();
-  context.require(given == spec.activations.size() * static_cast<size_t>(directions(node)),
-                  str("activations must name ", spec.activations.size(),
-                      " functions for each direction, not ", given, " in all"));
+  context.require(
+      given == spec.activations.size() * static_cast<size_t>(directions(node)),
+      str("activations must name ", spec.activations.size(),
+          " functions for each direction, separated by spaces, not ", given, " in all"));
   activations_of(node, spec, [&](const std::string& reason) { context.fail(reason); });
   context.require(number_attr(node, "clip") >= 0, "clip must not be negative");
   const Shape out = batched ? Shape{batch, steps, d, h} : Shape{steps, d, batch, h};

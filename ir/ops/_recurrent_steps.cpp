@@ -84,8 +84,9 @@ std::vector<Type> infer_steps(const InferContext& context, const RecurrentOp& sp
   const size_t functions = functions_of(context.node, spec, [&](const std::string& reason) {
                              context.fail(reason);
                            }).size();
-  context.require(functions == spec.activations.size(),
-                  str("activations must name ", spec.activations.size(), " functions"));
+  context.require(
+      functions == spec.activations.size(),
+      str("activations must name ", spec.activations.size(), " functions, separated by spaces"));
   context.require(number_attr(context.node, "clip") >= 0, "clip must not be negative");
   const DType dtype = projected.dtype;
   std::vector<Type> types = {{dtype, checked_shape(context, {projected.shape[0], d, batch, h})},

@@ -33,6 +33,25 @@ TEST(Attention, IsRightAtSizesOfRunTime) {
                                       12, {"attention"});
 }
 
+// One kernel would take longer, by its estimate, but the scores of others are 64 GiB.
+TEST(Attention, KeepsNoScoresThatAreLargerThanAllElse) {
+  const auto launches = [](int64_t length) {
+    const std::string operand = str(": {dtype: f32, shape: [1, 32, ", length, ", 64]}\n");
+    backends::CompileOptions options;
+    options.binaries = false;
+    return backends::compile(
+               parse_yaml_graph(
+                   str("tcc: 1\nname: g\ninputs:\n  q", operand, "  k", operand, "  v", operand,
+                       "nodes:\n  - {out: y, op: scaled_dot_product_attention, in: "
+                       "[q, k, v]}\noutputs: [y]\n"),
+                   "g.yaml", "."),
+               sched::target_by_name("cuda:sm_90a"), options)
+        .kernels.size();
+  };
+  EXPECT_EQ(launches(1024), 3u);
+  EXPECT_EQ(launches(16384), 1u);
+}
+
 // Configs with keys that several workgroups share, drawn at random.
 class SplitKeys : public sched::ConfigSource {
  public:
