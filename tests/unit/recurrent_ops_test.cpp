@@ -225,7 +225,7 @@ TEST(Recurrent, ChecksItsOperands) {
   EXPECT_ERROR(test::infer("gru", {{DType::f32, {5000, 2, 1}}, w, r}),
                "a sequence of 5000 steps is too long");
   EXPECT_ERROR(test::infer("gru", {x, w, r}, {{"activations", "tanh"}}),
-               "activations must name 2 functions for each direction, not 1");
+               "activations must name 2 functions for each direction, separated by spaces, not 1");
   EXPECT_ERROR(test::infer("gru", {x, w, r}, {{"activations", "tanh swish"}}),
                "unknown activation 'swish'");
   EXPECT_ERROR(test::infer("gru", {x, w, r}, {{"activation_alpha", Numbers{1}}}),
