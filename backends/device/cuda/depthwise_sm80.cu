@@ -1,0 +1,283 @@
+// Depthwise convolutions of stride 1 on mma.sync, sm_80 and later. Images and results have their channels as neighbours.
+//
+// A row of a channel's filter is a band: out[y, x0 + j] is the sum over k of pixel[y + r, x0 + k] * filter[r, k - j]. For
+// eight results j and 16 columns k of a row of pixels that is half of the matrix of an mma.sync; its other half is the
+// row of the filter above it, which makes the results one row below. Its third dim are strips: blocks of eight columns.
+// Each pair of rows of pixels is one ldmatrix, and a warp multiplies it with all of the filter: it walks down the tile
+// with the sums of the rows whose windows it is in.
+//
+// A workgroup brings the pixels of its channels to shared memory, turned, so that neighbours along x are neighbours
+// there. Each warp has channels of its own, whose sums take the place of their pixels. Then all threads give
+// sums of eight neighbouring channels to epilogue(buffers, image, y, x, group, acc), which guards the channels.
+//
+// Zeros beside the band times an infinity or NaN are NaN. A sum that is not finite is computed again, of its window alone.
+//
+// The constant `params` is a DepthwiseSm80 (depthwise_sm80_shape.h).
+#include "../common/depthwise_sm80_shape.h"
+#include "mma.cuh"
+
+#ifndef TCC_ENTRY  // compiled after the prelude alone, with hooks that do the least
+#define INDEX i32
+#define WORKGROUP 128
+#define GRID 64
+constexpr DepthwiseSm80 example() {
+  DepthwiseSm80 p;
+  p.images = 8;
+  p.channels = 128;
+  p.y.in = p.y.out = p.x.in = p.x.out = 8;
+  p.y.taps = p.x.taps = 7;
+  p.y.before = p.x.before = 3;
+  p.image.outer = 8 * 8 * 128;
+  p.image.y = 8 * 128;
+  p.image.x = 128;
+  p.filter.buffer = 1;
+  p.filter.y = 7 * 128;
+  p.filter.x = 128;
+  return p;
+}
+constexpr DepthwiseSm80 params = example();
+#define TCC_ENTRY \
+  extern "C" __global__ void __launch_bounds__(WORKGROUP) depthwise(const u16* b0, const u16* b1, f32* b2)
+#define TCC_BEGIN
+#define TCC_BLOCK blockIdx.x
+#define TCC_THREAD threadIdx.x
+#define TCC_BUFFERS b0, b1, b2,
+TCC_FN void epilogue(const u16*, const u16*, f32* b2, i32 image, i32 y, i32 x, i32 group, const f32 (&acc)[8]) {
+  for (i32 i = 0; i < 8; ++i) b2[((image * 8 + y) * 8 + x) * 128 + group * 8 + i] = acc[i];
+}
+#endif
+
+namespace shape = depthwise_sm80;
+constexpr Element ELEMENT = params.element;
+constexpr i32 THREADS = WORKGROUP, CHANNELS = params.channels, GROUP = shape::kGroup, GROUPS = shape::groups(params);
+constexpr i32 TAPS_Y = params.y.taps, TAPS_X = params.x.taps, LIVE = shape::live(params), STEPS = shape::steps(params);
+constexpr i32 ROWS = params.rows, COLUMNS = params.columns, PARTS = params.parts;
+constexpr i32 BLOCKS = shape::blocks(params), TOGETHER = shape::together(params), TURNS = shape::turns(params);
+constexpr i32 CHANNEL_BYTES = shape::channel_bytes(params), TILE_BYTES = shape::tile_bytes(params);
+constexpr i32 LINE_BYTES = shape::line_bytes(params), SUMS_LINE = shape::sums_line(params);
+constexpr i32 TILES_Y = shape::tiles_y(params), TILES_X = shape::tiles_x(params), TILES = shape::tiles(params);
+constexpr i32 CHUNKS = shape::chunks(params), PAIRS = shape::tap_pairs(params);
+static_assert(WORKGROUP == shape::threads(params), "the launch is that of the params");
+static_assert(GRID == shape::workgroups(params), "the launch is that of the params");
+static_assert(TAPS_X <= shape::kMostTaps, "results and their windows are 16 columns");
+static_assert(ROWS % 2 == 0 && COLUMNS % 8 == 0, "products are of two rows and eight columns");
+
+// Where a tile lies.
+struct Tile {
+  i32 image, y, x;
+  __device__ __forceinline__ explicit Tile(i32 number)
+      : image(number / (TILES_Y * TILES_X)),
+        y(number / TILES_X % TILES_Y * ROWS),
+        x(number % TILES_X * COLUMNS) {}
+};
+
+// Eight neighbouring channels of a pixel, as many as there are; zeros beyond the image.
+struct Pixel {
+  u32 words[4];
+};
+TCC_FN Pixel load_pixel(const u16* image, i32 number, i32 y, i32 x, i32 channel) {
+  Pixel pixel{};
+  if (y < 0 || y >= i32(params.y.in) || x < 0 || x >= i32(params.x.in)) return pixel;
+  const u16* at = image + (params.image.offset + i64(number) * params.image.outer) +
+                  (i64(y) * params.image.y + i64(x) * params.image.x + channel);
+  constexpr i32 VECTOR = params.vector;
+#pragma unroll
+  for (i32 i = 0; i < GROUP; i += VECTOR) {
+    if (CHANNELS % GROUP != 0 && channel + i >= CHANNELS) break;
+    if constexpr (VECTOR == 8) {
+      const uint4 some = *(const uint4*)at;
+      pixel.words[0] = some.x, pixel.words[1] = some.y, pixel.words[2] = some.z, pixel.words[3] = some.w;
+    } else if constexpr (VECTOR == 4) {
+      const uint2 some = *(const uint2*)(at + i);
+      pixel.words[i / 2] = some.x, pixel.words[i / 2 + 1] = some.y;
+    } else if constexpr (VECTOR == 2) {
+      pixel.words[i / 2] = *(const u32*)(at + i);
+    } else {
+      pixel.words[i / 2] |= u32(at[i]) << (i % 2 * 16);
+    }
+  }
+  return pixel;
+}
+TCC_FN i64 filter_at(i32 channel, i32 r, i32 s) {
+  return params.filter.offset + i64(channel) * params.filter.channel + i64(r) * params.filter.y + i64(s) * params.filter.x;
+}
+TCC_FN f32 as_f32(u32 bits) { return ELEMENT == Element::bf16 ? tcc_bits_f32(bits << 16) : TCC_F16_TO_F32(bits); }
+
+TCC_FN void store_f32(u32 shared, f32 value) {
+  asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared), "f"(value) : "memory");
+}
+
+// The byte of a channel's tile in shared memory.
+TCC_FN i32 place(i32 group, i32 channel, i32 part) {
+  return group * i32(shape::group_bytes(params)) + channel * CHANNEL_BYTES + part * TILE_BYTES;
+}
+
+// Brings the pixels under the windows of the tiles: a thread turns two neighbouring pixels of eight channels at a time.
+TCC_FN void stage_pixels(unsigned char* memory, const u16* image, i32 first_tile, i32 first_channel, i32 thread) {
+  constexpr i32 LINE = LINE_BYTES / 4, LINES = 2 * STEPS, ITEMS = PARTS * LINES * LINE * GROUPS, AT_ONCE = 4;
+  constexpr i32 NEEDED = COLUMNS + TAPS_X - 1;
+#pragma unroll 1
+  for (i32 begin = thread; begin < ITEMS; begin += THREADS * AT_ONCE) {
+    Pixel pixels[AT_ONCE][2];
+#pragma unroll
+    for (i32 i = 0; i < AT_ONCE; ++i) {
+      const i32 item = begin + i * THREADS, group = item % GROUPS, column = item / GROUPS % LINE * 2;
+      const i32 line = item / (GROUPS * LINE) % LINES, part = item / (GROUPS * LINE * LINES);
+      const i32 channel = first_channel + group * GROUP;
+      const Tile tile(first_tile + part);
+      const bool inside = (ITEMS % (THREADS * AT_ONCE) == 0 || item < ITEMS) && channel < CHANNELS &&
+                          (PARTS == 1 || first_tile + part < TILES) && line < ROWS + TAPS_Y - 1;
+#pragma unroll
+      for (i32 v = 0; v < 2; ++v) {
+        if (inside && column + v < NEEDED)
+          pixels[i][v] = load_pixel(image, tile.image, tile.y - i32(params.y.before) + line,
+                                    tile.x - i32(params.x.before) + column + v, channel);
+        else
+          pixels[i][v] = Pixel{};
+      }
+    }
+#pragma unroll
+    for (i32 i = 0; i < AT_ONCE; ++i) {
+      const i32 item = begin + i * THREADS, group = item % GROUPS, pair = item / GROUPS % LINE;
+      const i32 line = item / (GROUPS * LINE) % LINES, part = item / (GROUPS * LINE * LINES);
+      if (ITEMS % (THREADS * AT_ONCE) != 0 && item >= ITEMS) break;
+      unsigned char* const at = memory + place(group, 0, part) + i32(shape::lines_at(params)) + line * LINE_BYTES + pair * 4;
+#pragma unroll
+      for (i32 c = 0; c < GROUP; ++c)
+        *(u32*)(at + c * CHANNEL_BYTES) =
+            __byte_perm(pixels[i][0].words[c / 2], pixels[i][1].words[c / 2], c % 2 == 0 ? 0x5410 : 0x7632);
+    }
+  }
+}
+
+// Brings the pairs of taps of the channels.
+TCC_FN void stage_filter(u32* pairs, const u16* filter, i32 first_channel, i32 thread) {
+  constexpr i32 BLOCK = params.block_channels, TERMS = TAPS_Y * PAIRS, ITEMS = BLOCK * TERMS;
+  constexpr bool CHANNELS_FIRST = params.filter.channel == 1;  // neighbouring lanes read neighbours
+  for (i32 item = thread; item < ITEMS; item += THREADS) {
+    const i32 own = CHANNELS_FIRST ? item % BLOCK : item / TERMS, term = CHANNELS_FIRST ? item / BLOCK : item % TERMS;
+    const i32 r = term / PAIRS, pair = term % PAIRS, channel = first_channel + own;
+    u32 word = 0;
+    if (channel < CHANNELS) {
+      if (pair >= 1 && pair <= TAPS_X) word = filter[filter_at(channel, r, pair - 1)];
+      if (pair < TAPS_X) word |= u32(filter[filter_at(channel, r, pair)]) << 16;
+    }
+    pairs[own * TERMS + term] = word;
+  }
+}
+
+// The sums of the strips of TOGETHER tiles of a channel. `pairs` are its taps.
+TCC_FN void convolve(u32 channel_at, const u32* pairs, i32 first_part, i32 lane) {
+  // Word k of row j of a band has taps k - j and k - j + 1.
+  const i32 j = lane / 4, in_group = lane % 4;
+  const auto pair_of = [](i32 tap) { return tap >= -1 && tap < TAPS_X ? tap + 1 : TAPS_X + 1; };
+  const i32 low = pair_of(in_group * 2 - j), high = pair_of(in_group * 2 + 8 - j);
+  u32 bands[2 * LIVE + 1][2];  // of filter rows -1 to 2 * LIVE - 1
+#pragma unroll
+  for (i32 i = 0; i < 2 * LIVE + 1; ++i) {
+    const bool is_row = i >= 1 && i <= TAPS_Y;
+    bands[i][0] = is_row ? pairs[(i - 1) * PAIRS + low] : 0;
+    bands[i][1] = is_row ? pairs[(i - 1) * PAIRS + high] : 0;
+  }
+  // Strips whose sums a lane holds are neighbours.
+  const auto strip_at = [&](i32 n, i32 block_bytes) {
+    const i32 strip = n / 2 + n % 2 * 4, part = first_part + strip / BLOCKS;
+    if (strip >= TOGETHER * BLOCKS || part >= PARTS) return -1;
+    return part * TILE_BYTES + strip % BLOCKS * block_bytes;
+  };
+  const i32 strip = strip_at(lane % 8, 16);
+  const u32 lines = channel_at + i32(shape::lines_at(params)) + (strip < 0 ? 0 : strip) + lane / 8 % 2 * 16 +
+                    lane / 16 * LINE_BYTES;
+  const i32 even = strip_at(in_group * 2, 32), odd = strip_at(in_group * 2 + 1, 32);
+  f32 acc[LIVE][4];
+#pragma unroll
+  for (i32 step = 0; step < STEPS; ++step) {
+    u32 pixels[2][2];
+    load_matrices<false>(lines + step * 2 * LINE_BYTES, pixels[0][0], pixels[0][1], pixels[1][0], pixels[1][1]);
+#pragma unroll
+    for (i32 row = 0; row < 2; ++row)
+#pragma unroll
+      for (i32 back = 0; back < LIVE; ++back) {
+        const i32 pair = step - back;  // of rows of results
+        if (pair < 0 || pair >= ROWS / 2) continue;
+        f32(&sums)[4] = acc[pair % LIVE];
+        if (row == 0 && back == 0) sums[0] = sums[1] = sums[2] = sums[3] = 0.0f;
+        const i32 r = 2 * back + row;  // the row of the filter that makes the upper row of results
+        if (r > TAPS_Y) continue;
+        const u32 band[4] = {bands[r + 1][0], bands[r][0], bands[r + 1][1], bands[r][1]};
+        mma<ELEMENT, ELEMENT>(sums, band, pixels[row]);
+      }
+    const i32 done = step - LIVE + 1;
+    if (done < 0) continue;
+    __syncwarp();
+    const f32(&sums)[4] = acc[done % LIVE];
+#pragma unroll
+    for (i32 row = 0; row < 2; ++row) {
+      const u32 at = channel_at + (done * 2 + row) * SUMS_LINE + j * 4;
+      if (even >= 0) store_f32(at + even, sums[row * 2]);
+      if (odd >= 0) store_f32(at + odd, sums[row * 2 + 1]);
+    }
+  }
+}
+
+// The sums of eight channels of a result, of its window alone.
+TCC_FN void sum_exactly(f32 (&acc)[8], const u16* image, const u16* filter, i32 number, i32 y, i32 x, i32 channel) {
+#pragma unroll
+  for (i32 c = 0; c < GROUP; ++c) acc[c] = 0.0f;
+#pragma unroll 1
+  for (i32 r = 0; r < TAPS_Y; ++r)
+#pragma unroll 1
+    for (i32 s = 0; s < TAPS_X; ++s) {
+      const Pixel pixel = load_pixel(image, number, y - i32(params.y.before) + r, x - i32(params.x.before) + s, channel);
+#pragma unroll
+      for (i32 c = 0; c < GROUP; ++c) {
+        if (CHANNELS % GROUP != 0 && channel + c >= CHANNELS) break;
+        const f32 tap = as_f32(filter[filter_at(channel + c, r, s)]);
+        acc[c] = tcc_fma_f32(as_f32(pixel.words[c / 2] >> (c % 2 * 16) & 0xffffu), tap, acc[c]);
+      }
+    }
+}
+
+TCC_ENTRY {
+  TCC_BEGIN
+  extern __shared__ __align__(128) unsigned char shared_bytes[];
+  const i32 thread = i32(TCC_THREAD), warp = thread / 32, lane = thread % 32, block = i32(TCC_BLOCK);
+  const u16* const image = (const u16*)buffer_at<params.image.buffer>(TCC_BUFFERS nullptr);
+  const u16* const filter = (const u16*)buffer_at<params.filter.buffer>(TCC_BUFFERS nullptr);
+  u32* const pairs = (u32*)(shared_bytes + shape::filter_at(params));
+  if (block >= GRID) return;
+  const i32 first_channel = block % CHUNKS * i32(params.block_channels), first_tile = block / CHUNKS * PARTS;
+  stage_pixels(shared_bytes, image, first_tile, first_channel, thread);
+  stage_filter(pairs, filter, first_channel, thread);
+  __syncthreads();
+
+#pragma unroll 1
+  for (i32 job = warp; job < i32(shape::jobs(params)); job += i32(params.warps)) {
+    const i32 channel = job / TURNS, turn = job % TURNS;
+    if (first_channel + channel < CHANNELS)
+      convolve(tcc_cuda_shared(shared_bytes) + place(channel / GROUP, channel % GROUP, 0),
+               pairs + channel * TAPS_Y * PAIRS, turn * TOGETHER, lane);
+  }
+  __syncthreads();
+
+  // Neighbouring lanes have neighbouring groups of channels.
+  constexpr i32 WIDTH = least(COLUMNS, params.x.out), ITEMS = PARTS * ROWS * WIDTH * GROUPS;
+#pragma unroll 1
+  for (i32 item = thread; item < ITEMS; item += THREADS) {
+    const i32 group = item % GROUPS, column = item / GROUPS % WIDTH, row = item / (GROUPS * WIDTH) % ROWS;
+    const i32 part = item / (GROUPS * WIDTH * ROWS), channel = first_channel + group * GROUP;
+    const Tile tile(first_tile + part);
+    const i32 y = tile.y + row, x = tile.x + column;
+    if (y >= i32(params.y.out) || x >= i32(params.x.out) || channel >= CHANNELS) continue;
+    if (PARTS > 1 && first_tile + part >= TILES) continue;
+    const unsigned char* const at = shared_bytes + place(group, 0, part) + row * SUMS_LINE + column * 4;
+    f32 acc[8], finite = 0.0f;
+#pragma unroll
+    for (i32 c = 0; c < GROUP; ++c) {
+      acc[c] = *(const f32*)(at + c * CHANNEL_BYTES);
+      if (CHANNELS % GROUP == 0 || channel + c < CHANNELS) finite = tcc_fma_f32(acc[c], 0.0f, finite);
+    }
+    if (!(finite == 0.0f)) sum_exactly(acc, image, filter, tile.image, y, x, channel);
+    epilogue(TCC_BUFFERS tile.image, y, x, channel / GROUP, acc);
+  }
+}
