@@ -70,6 +70,12 @@ constexpr Int kGroup = 8;     // neighbouring channels that a thread brings or s
 constexpr Int kMostTaps = 9;  // along x: eight results and the columns right of them are 16 columns
 
 constexpr Int threads(const DepthwiseSm80& d) { return 32 * d.warps; }
+// Threads that share out lines of `items`: lines that they have at once, or pieces of one line.
+constexpr Int lines_at_once(const DepthwiseSm80& d, Int items) {
+  return most(1, threads(d) / items);
+}
+constexpr Int pieces(const DepthwiseSm80& d, Int items) { return ceil_div(items, threads(d)); }
+
 constexpr Int tiles_y(const DepthwiseSm80& d) { return ceil_div(d.y.out, d.rows); }
 constexpr Int tiles_x(const DepthwiseSm80& d) { return ceil_div(d.x.out, d.columns); }
 constexpr Int tiles(const DepthwiseSm80& d) { return d.images * tiles_y(d) * tiles_x(d); }

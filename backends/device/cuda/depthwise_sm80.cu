@@ -54,6 +54,8 @@ constexpr i32 TAPS_Y = params.y.taps, TAPS_X = params.x.taps, LIVE = shape::live
 constexpr i32 ROWS = params.rows, COLUMNS = params.columns, PARTS = params.parts;
 constexpr i32 BLOCKS = shape::blocks(params), TOGETHER = shape::together(params), TURNS = shape::turns(params);
 constexpr i32 CHANNEL_BYTES = shape::channel_bytes(params), TILE_BYTES = shape::tile_bytes(params);
+constexpr i32 GROUP_BYTES = shape::group_bytes(params), LINES_AT = shape::lines_at(params);
+constexpr i32 FILTER_AT = shape::filter_at(params), JOBS = shape::jobs(params);
 constexpr i32 LINE_BYTES = shape::line_bytes(params), SUMS_LINE = shape::sums_line(params);
 constexpr i32 TILES_Y = shape::tiles_y(params), TILES_X = shape::tiles_x(params), TILES = shape::tiles(params);
 constexpr i32 CHUNKS = shape::chunks(params), PAIRS = shape::tap_pairs(params);
@@ -64,36 +66,46 @@ static_assert(ROWS % 2 == 0 && COLUMNS % 8 == 0, "products are of two rows and e
 
 // Where a tile lies.
 struct Tile {
-  i32 image, y, x;
+  i32 number, image, y, x;
   __device__ __forceinline__ explicit Tile(i32 number)
-      : image(number / (TILES_Y * TILES_X)),
-        y(number / TILES_X % TILES_Y * ROWS),
-        x(number % TILES_X * COLUMNS) {}
+      : number(number),
+        image(u32(number) / (TILES_Y * TILES_X)),
+        y(u32(number) / TILES_X % TILES_Y * ROWS),
+        x(u32(number) % TILES_X * COLUMNS) {}
+  // Whether it is one: the last workgroup may have fewer parts.
+  __device__ __forceinline__ bool exists() const { return TILES % PARTS == 0 || number < TILES; }
 };
 
-// Eight neighbouring channels of a pixel, as many as there are; zeros beyond the image.
+// Loads words where a condition holds. Others stay as they are.
+template <i32 WORDS> TCC_FN void load_where(u32* to, const u16* from, bool where) {
+#define LOAD(vector, registers) "{\n\t.reg .pred q;\n\tsetp.ne.u32 q, %" registers ", 0;\n\t@q ld.global.nc" vector ";\n\t}"
+  if constexpr (WORDS == 4)
+    asm volatile(LOAD(".v4.u32 {%0, %1, %2, %3}, [%4]", "5")
+                 : "+r"(to[0]), "+r"(to[1]), "+r"(to[2]), "+r"(to[3]) : "l"(from), "r"(u32(where)));
+  else if constexpr (WORDS == 2)
+    asm volatile(LOAD(".v2.u32 {%0, %1}, [%2]", "3") : "+r"(to[0]), "+r"(to[1]) : "l"(from), "r"(u32(where)));
+  else
+    asm volatile(LOAD(".u32 %0, [%1]", "2") : "+r"(to[0]) : "l"(from), "r"(u32(where)));
+#undef LOAD
+}
+
+// Eight neighbouring channels of a pixel, as many as there are; zeros beyond the image, and where they are not asked for.
 struct Pixel {
   u32 words[4];
 };
-TCC_FN Pixel load_pixel(const u16* image, i32 number, i32 y, i32 x, i32 channel) {
+TCC_FN Pixel load_pixel(const u16* image, i32 number, i32 y, i32 x, i32 channel, bool where) {
   Pixel pixel{};
-  if (y < 0 || y >= i32(params.y.in) || x < 0 || x >= i32(params.x.in)) return pixel;
-  const u16* at = image + (params.image.offset + i64(number) * params.image.outer) +
-                  (i64(y) * params.image.y + i64(x) * params.image.x + channel);
+  where = where && u32(y) < u32(params.y.in) && u32(x) < u32(params.x.in);
+  const u16* const at = image + (params.image.offset + i64(number) * params.image.outer) +
+                        (i64(y) * params.image.y + i64(x) * params.image.x + channel);
   constexpr i32 VECTOR = params.vector;
 #pragma unroll
   for (i32 i = 0; i < GROUP; i += VECTOR) {
-    if (CHANNELS % GROUP != 0 && channel + i >= CHANNELS) break;
-    if constexpr (VECTOR == 8) {
-      const uint4 some = *(const uint4*)at;
-      pixel.words[0] = some.x, pixel.words[1] = some.y, pixel.words[2] = some.z, pixel.words[3] = some.w;
-    } else if constexpr (VECTOR == 4) {
-      const uint2 some = *(const uint2*)(at + i);
-      pixel.words[i / 2] = some.x, pixel.words[i / 2 + 1] = some.y;
-    } else if constexpr (VECTOR == 2) {
-      pixel.words[i / 2] = *(const u32*)(at + i);
+    const bool inside = where && (CHANNELS % GROUP == 0 || channel + i < CHANNELS);
+    if constexpr (VECTOR == 1) {
+      if (inside) pixel.words[i / 2] |= u32(at[i]) << (i % 2 * 16);
     } else {
-      pixel.words[i / 2] |= u32(at[i]) << (i % 2 * 16);
+      load_where<VECTOR / 2>(pixel.words + i / 2, at + i, inside);
     }
   }
   return pixel;
@@ -107,45 +119,58 @@ TCC_FN void store_f32(u32 shared, f32 value) {
   asm volatile("st.shared.f32 [%0], %1;" ::"r"(shared), "f"(value) : "memory");
 }
 
-// The byte of a channel's tile in shared memory.
-TCC_FN i32 place(i32 group, i32 channel, i32 part) {
-  return group * i32(shape::group_bytes(params)) + channel * CHANNEL_BYTES + part * TILE_BYTES;
+// ptxas keeps the words of two such loads apart, also where they are the same: matrices that share words would be moved
+// together before each product.
+TCC_FN u32 load_apart(u32 shared) {
+  u32 word;
+  asm volatile("ld.volatile.shared.u32 %0, [%1];" : "=r"(word) : "r"(shared) : "memory");
+  return word;
 }
+
+// The threads share out lines of ITEMS: each has one item of some lines, or several of all.
+template <i32 ITEMS> struct Share {
+  static constexpr i32 LINES = shape::lines_at_once(params, ITEMS), PIECES = shape::pieces(params, ITEMS);
+  i32 item, line;
+  bool exists;
+  __device__ __forceinline__ Share(u32 thread, u32 piece)
+      : item(PIECES > 1 ? piece * THREADS + thread : thread % ITEMS),
+        line(PIECES > 1 ? 0 : thread / ITEMS),
+        exists(PIECES > 1 ? item < ITEMS : line < LINES) {}
+};
 
 // Brings the pixels under the windows of the tiles: a thread turns two neighbouring pixels of eight channels at a time.
 TCC_FN void stage_pixels(unsigned char* memory, const u16* image, i32 first_tile, i32 first_channel, i32 thread) {
-  constexpr i32 LINE = LINE_BYTES / 4, LINES = 2 * STEPS, ITEMS = PARTS * LINES * LINE * GROUPS, AT_ONCE = 4;
-  constexpr i32 NEEDED = COLUMNS + TAPS_X - 1;
+  constexpr i32 LINE = LINE_BYTES / 4, LINES = 2 * STEPS, ALL = PARTS * LINES, AT_ONCE = 4;
+  using Own = Share<LINE * GROUPS>;
+#pragma unroll
+  for (i32 piece = 0; piece < Own::PIECES; ++piece) {
+    const Own own(thread, piece);
+    const i32 group = own.item % GROUPS, column = own.item / GROUPS * 2, channel = first_channel + group * GROUP;
+    unsigned char* const to = memory + group * GROUP_BYTES + LINES_AT + column * 2;
+    if (!own.exists) continue;
 #pragma unroll 1
-  for (i32 begin = thread; begin < ITEMS; begin += THREADS * AT_ONCE) {
-    Pixel pixels[AT_ONCE][2];
+    for (i32 first = own.line; first < ALL; first += Own::LINES * AT_ONCE) {
+      Pixel pixels[AT_ONCE][2];
 #pragma unroll
-    for (i32 i = 0; i < AT_ONCE; ++i) {
-      const i32 item = begin + i * THREADS, group = item % GROUPS, column = item / GROUPS % LINE * 2;
-      const i32 line = item / (GROUPS * LINE) % LINES, part = item / (GROUPS * LINE * LINES);
-      const i32 channel = first_channel + group * GROUP;
-      const Tile tile(first_tile + part);
-      const bool inside = (ITEMS % (THREADS * AT_ONCE) == 0 || item < ITEMS) && channel < CHANNELS &&
-                          (PARTS == 1 || first_tile + part < TILES) && line < ROWS + TAPS_Y - 1;
+      for (i32 i = 0; i < AT_ONCE; ++i) {
+        const i32 number = first + i * Own::LINES, part = PARTS == 1 ? 0 : u32(number) / LINES, line = number - part * LINES;
+        const Tile tile(first_tile + part);
+        const bool is_needed = channel < CHANNELS && tile.exists() && number < ALL && line < ROWS + TAPS_Y - 1;
 #pragma unroll
-      for (i32 v = 0; v < 2; ++v) {
-        if (inside && column + v < NEEDED)
+        for (i32 v = 0; v < 2; ++v)
           pixels[i][v] = load_pixel(image, tile.image, tile.y - i32(params.y.before) + line,
-                                    tile.x - i32(params.x.before) + column + v, channel);
-        else
-          pixels[i][v] = Pixel{};
+                                    tile.x - i32(params.x.before) + column + v, channel,
+                                    is_needed && column + v < COLUMNS + TAPS_X - 1);
       }
-    }
 #pragma unroll
-    for (i32 i = 0; i < AT_ONCE; ++i) {
-      const i32 item = begin + i * THREADS, group = item % GROUPS, pair = item / GROUPS % LINE;
-      const i32 line = item / (GROUPS * LINE) % LINES, part = item / (GROUPS * LINE * LINES);
-      if (ITEMS % (THREADS * AT_ONCE) != 0 && item >= ITEMS) break;
-      unsigned char* const at = memory + place(group, 0, part) + i32(shape::lines_at(params)) + line * LINE_BYTES + pair * 4;
+      for (i32 i = 0; i < AT_ONCE; ++i) {
+        const i32 number = first + i * Own::LINES, part = PARTS == 1 ? 0 : u32(number) / LINES, line = number - part * LINES;
+        if (number >= ALL) break;
 #pragma unroll
-      for (i32 c = 0; c < GROUP; ++c)
-        *(u32*)(at + c * CHANNEL_BYTES) =
-            __byte_perm(pixels[i][0].words[c / 2], pixels[i][1].words[c / 2], c % 2 == 0 ? 0x5410 : 0x7632);
+        for (i32 c = 0; c < GROUP; ++c)
+          *(u32*)(to + part * TILE_BYTES + line * LINE_BYTES + c * CHANNEL_BYTES) =
+              __byte_perm(pixels[i][0].words[c / 2], pixels[i][1].words[c / 2], c % 2 == 0 ? 0x5410 : 0x7632);
+      }
     }
   }
 }
@@ -167,18 +192,22 @@ TCC_FN void stage_filter(u32* pairs, const u16* filter, i32 first_channel, i32 t
 }
 
 // The sums of the strips of TOGETHER tiles of a channel. `pairs` are its taps.
-TCC_FN void convolve(u32 channel_at, const u32* pairs, i32 first_part, i32 lane) {
+TCC_FN void convolve(u32 channel_at, u32 pairs, i32 first_part, i32 lane) {
   // Word k of row j of a band has taps k - j and k - j + 1.
   const i32 j = lane / 4, in_group = lane % 4;
   const auto pair_of = [](i32 tap) { return tap >= -1 && tap < TAPS_X ? tap + 1 : TAPS_X + 1; };
   const i32 low = pair_of(in_group * 2 - j), high = pair_of(in_group * 2 + 8 - j);
-  u32 bands[2 * LIVE + 1][2];  // of filter rows -1 to 2 * LIVE - 1
+  // Matrices of the filter: row r makes the upper row of results, r - 1 the one below.
+  constexpr i32 NOTHING = TAPS_X + 1;
+  u32 bands[2 * LIVE][4];
 #pragma unroll
-  for (i32 i = 0; i < 2 * LIVE + 1; ++i) {
-    const bool is_row = i >= 1 && i <= TAPS_Y;
-    bands[i][0] = is_row ? pairs[(i - 1) * PAIRS + low] : 0;
-    bands[i][1] = is_row ? pairs[(i - 1) * PAIRS + high] : 0;
-  }
+  for (i32 r = 0; r < 2 * LIVE; ++r)
+#pragma unroll
+    for (i32 i = 0; i < 4; ++i) {
+      const i32 row = r - i % 2;
+      const bool is_row = row >= 0 && row < TAPS_Y;
+      bands[r][i] = load_apart(pairs + ((is_row ? row : 0) * PAIRS + (!is_row ? NOTHING : i < 2 ? low : high)) * 4);
+    }
   // Strips whose sums a lane holds are neighbours.
   const auto strip_at = [&](i32 n, i32 block_bytes) {
     const i32 strip = n / 2 + n % 2 * 4, part = first_part + strip / BLOCKS;
@@ -186,14 +215,21 @@ TCC_FN void convolve(u32 channel_at, const u32* pairs, i32 first_part, i32 lane)
     return part * TILE_BYTES + strip % BLOCKS * block_bytes;
   };
   const i32 strip = strip_at(lane % 8, 16);
-  const u32 lines = channel_at + i32(shape::lines_at(params)) + (strip < 0 ? 0 : strip) + lane / 8 % 2 * 16 +
+  const u32 lines = channel_at + LINES_AT + (strip < 0 ? 0 : strip) + lane / 8 % 2 * 16 +
                     lane / 16 * LINE_BYTES;
   const i32 even = strip_at(in_group * 2, 32), odd = strip_at(in_group * 2 + 1, 32);
+  const u32 even_at = channel_at + j * 4 + (even < 0 ? 0 : even), odd_at = channel_at + j * 4 + (odd < 0 ? 0 : odd);
   f32 acc[LIVE][4];
+  u32 pairs_of_rows[2][2][2];  // of this step and the next one
+  const auto load_rows = [&](i32 step) {
+    u32(&rows)[2][2] = pairs_of_rows[step % 2];
+    load_matrices<false>(lines + step * 2 * LINE_BYTES, rows[0][0], rows[0][1], rows[1][0], rows[1][1]);
+  };
+  load_rows(0);
 #pragma unroll
   for (i32 step = 0; step < STEPS; ++step) {
-    u32 pixels[2][2];
-    load_matrices<false>(lines + step * 2 * LINE_BYTES, pixels[0][0], pixels[0][1], pixels[1][0], pixels[1][1]);
+    if (step + 1 < STEPS) load_rows(step + 1);
+    const u32(&pixels)[2][2] = pairs_of_rows[step % 2];
 #pragma unroll
     for (i32 row = 0; row < 2; ++row)
 #pragma unroll
@@ -204,8 +240,7 @@ TCC_FN void convolve(u32 channel_at, const u32* pairs, i32 first_part, i32 lane)
         if (row == 0 && back == 0) sums[0] = sums[1] = sums[2] = sums[3] = 0.0f;
         const i32 r = 2 * back + row;  // the row of the filter that makes the upper row of results
         if (r > TAPS_Y) continue;
-        const u32 band[4] = {bands[r + 1][0], bands[r][0], bands[r + 1][1], bands[r][1]};
-        mma<ELEMENT, ELEMENT>(sums, band, pixels[row]);
+        mma<ELEMENT, ELEMENT>(sums, bands[r], pixels[row]);
       }
     const i32 done = step - LIVE + 1;
     if (done < 0) continue;
@@ -213,9 +248,9 @@ TCC_FN void convolve(u32 channel_at, const u32* pairs, i32 first_part, i32 lane)
     const f32(&sums)[4] = acc[done % LIVE];
 #pragma unroll
     for (i32 row = 0; row < 2; ++row) {
-      const u32 at = channel_at + (done * 2 + row) * SUMS_LINE + j * 4;
-      if (even >= 0) store_f32(at + even, sums[row * 2]);
-      if (odd >= 0) store_f32(at + odd, sums[row * 2 + 1]);
+      const i32 line = (done * 2 + row) * SUMS_LINE;
+      if (even >= 0) store_f32(even_at + line, sums[row * 2]);
+      if (odd >= 0) store_f32(odd_at + line, sums[row * 2 + 1]);
     }
   }
 }
@@ -228,7 +263,7 @@ TCC_FN void sum_exactly(f32 (&acc)[8], const u16* image, const u16* filter, i32 
   for (i32 r = 0; r < TAPS_Y; ++r)
 #pragma unroll 1
     for (i32 s = 0; s < TAPS_X; ++s) {
-      const Pixel pixel = load_pixel(image, number, y - i32(params.y.before) + r, x - i32(params.x.before) + s, channel);
+      const Pixel pixel = load_pixel(image, number, y - i32(params.y.before) + r, x - i32(params.x.before) + s, channel, true);
 #pragma unroll
       for (i32 c = 0; c < GROUP; ++c) {
         if (CHANNELS % GROUP != 0 && channel + c >= CHANNELS) break;
@@ -244,40 +279,45 @@ TCC_ENTRY {
   const i32 thread = i32(TCC_THREAD), warp = thread / 32, lane = thread % 32, block = i32(TCC_BLOCK);
   const u16* const image = (const u16*)buffer_at<params.image.buffer>(TCC_BUFFERS nullptr);
   const u16* const filter = (const u16*)buffer_at<params.filter.buffer>(TCC_BUFFERS nullptr);
-  u32* const pairs = (u32*)(shared_bytes + shape::filter_at(params));
   if (block >= GRID) return;
   const i32 first_channel = block % CHUNKS * i32(params.block_channels), first_tile = block / CHUNKS * PARTS;
   stage_pixels(shared_bytes, image, first_tile, first_channel, thread);
-  stage_filter(pairs, filter, first_channel, thread);
+  stage_filter((u32*)(shared_bytes + FILTER_AT), filter, first_channel, thread);
   __syncthreads();
 
 #pragma unroll 1
-  for (i32 job = warp; job < i32(shape::jobs(params)); job += i32(params.warps)) {
+  for (i32 job = warp; job < JOBS; job += i32(params.warps)) {
     const i32 channel = job / TURNS, turn = job % TURNS;
     if (first_channel + channel < CHANNELS)
-      convolve(tcc_cuda_shared(shared_bytes) + place(channel / GROUP, channel % GROUP, 0),
-               pairs + channel * TAPS_Y * PAIRS, turn * TOGETHER, lane);
+      convolve(tcc_cuda_shared(shared_bytes) + channel / GROUP * GROUP_BYTES + channel % GROUP * CHANNEL_BYTES,
+               tcc_cuda_shared(shared_bytes) + FILTER_AT + channel * TAPS_Y * PAIRS * 4, turn * TOGETHER, lane);
   }
   __syncthreads();
 
   // Neighbouring lanes have neighbouring groups of channels.
-  constexpr i32 WIDTH = least(COLUMNS, params.x.out), ITEMS = PARTS * ROWS * WIDTH * GROUPS;
-#pragma unroll 1
-  for (i32 item = thread; item < ITEMS; item += THREADS) {
-    const i32 group = item % GROUPS, column = item / GROUPS % WIDTH, row = item / (GROUPS * WIDTH) % ROWS;
-    const i32 part = item / (GROUPS * WIDTH * ROWS), channel = first_channel + group * GROUP;
-    const Tile tile(first_tile + part);
-    const i32 y = tile.y + row, x = tile.x + column;
-    if (y >= i32(params.y.out) || x >= i32(params.x.out) || channel >= CHANNELS) continue;
-    if (PARTS > 1 && first_tile + part >= TILES) continue;
-    const unsigned char* const at = shared_bytes + place(group, 0, part) + row * SUMS_LINE + column * 4;
-    f32 acc[8], finite = 0.0f;
+  constexpr i32 WIDTH = least(COLUMNS, params.x.out);
+  using Own = Share<WIDTH * GROUPS>;
 #pragma unroll
-    for (i32 c = 0; c < GROUP; ++c) {
-      acc[c] = *(const f32*)(at + c * CHANNEL_BYTES);
-      if (CHANNELS % GROUP == 0 || channel + c < CHANNELS) finite = tcc_fma_f32(acc[c], 0.0f, finite);
+  for (i32 piece = 0; piece < Own::PIECES; ++piece) {
+    const Own own(thread, piece);
+    const i32 group = own.item % GROUPS, column = own.item / GROUPS, channel = first_channel + group * GROUP;
+    if (!own.exists || channel >= CHANNELS) continue;
+#pragma unroll 1
+    for (i32 line = own.line; line < PARTS * ROWS; line += Own::LINES) {
+      const i32 part = PARTS == 1 ? 0 : u32(line) / ROWS, row = line - part * ROWS;
+      const Tile tile(first_tile + part);
+      const i32 y = tile.y + row, x = tile.x + column;
+      if (!tile.exists() || y >= i32(params.y.out) || x >= i32(params.x.out)) continue;
+      const unsigned char* const at =
+          shared_bytes + group * GROUP_BYTES + part * TILE_BYTES + row * SUMS_LINE + column * 4;
+      f32 acc[8], finite = 0.0f;
+#pragma unroll
+      for (i32 c = 0; c < GROUP; ++c) {
+        acc[c] = *(const f32*)(at + c * CHANNEL_BYTES);
+        if (CHANNELS % GROUP == 0 || channel + c < CHANNELS) finite = tcc_fma_f32(acc[c], 0.0f, finite);
+      }
+      if (!(finite == 0.0f)) sum_exactly(acc, image, filter, tile.image, y, x, channel);
+      epilogue(TCC_BUFFERS tile.image, y, x, channel / GROUP, acc);
     }
-    if (!(finite == 0.0f)) sum_exactly(acc, image, filter, tile.image, y, x, channel);
-    epilogue(TCC_BUFFERS tile.image, y, x, channel / GROUP, acc);
   }
 }
