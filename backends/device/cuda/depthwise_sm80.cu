@@ -175,19 +175,19 @@ TCC_FN void stage_pixels(unsigned char* memory, const u16* image, i32 first_tile
   }
 }
 
-// Brings the pairs of taps of the channels.
-TCC_FN void stage_filter(u32* pairs, const u16* filter, i32 first_channel, i32 thread) {
-  constexpr i32 BLOCK = params.block_channels, TERMS = TAPS_Y * PAIRS, ITEMS = BLOCK * TERMS;
+// Brings the pairs of taps of the channels: a thread has a row of a channel's filter.
+TCC_FN void stage_filter(u32* pairs, const u16* filter, i32 first_channel, u32 thread) {
+  constexpr i32 BLOCK = params.block_channels, ITEMS = BLOCK * TAPS_Y;
   constexpr bool CHANNELS_FIRST = params.filter.channel == 1;  // neighbouring lanes read neighbours
-  for (i32 item = thread; item < ITEMS; item += THREADS) {
-    const i32 own = CHANNELS_FIRST ? item % BLOCK : item / TERMS, term = CHANNELS_FIRST ? item / BLOCK : item % TERMS;
-    const i32 r = term / PAIRS, pair = term % PAIRS, channel = first_channel + own;
-    u32 word = 0;
-    if (channel < CHANNELS) {
-      if (pair >= 1 && pair <= TAPS_X) word = filter[filter_at(channel, r, pair - 1)];
-      if (pair < TAPS_X) word |= u32(filter[filter_at(channel, r, pair)]) << 16;
-    }
-    pairs[own * TERMS + term] = word;
+  for (u32 item = thread; item < ITEMS; item += THREADS) {
+    const i32 own = CHANNELS_FIRST ? item % BLOCK : item / TAPS_Y, r = CHANNELS_FIRST ? item / BLOCK : item % TAPS_Y;
+    u32 taps[TAPS_X + 3] = {};  // with nothing on both sides
+#pragma unroll
+    for (i32 s = 0; s < TAPS_X; ++s)
+      if (first_channel + own < CHANNELS) taps[s + 1] = filter[filter_at(first_channel + own, r, s)];
+#pragma unroll
+    for (i32 pair = 0; pair < PAIRS; ++pair)
+      pairs[(own * TAPS_Y + r) * PAIRS + pair] = taps[pair] | taps[pair + 1] << 16;
   }
 }
 
@@ -281,8 +281,8 @@ TCC_ENTRY {
   const u16* const filter = (const u16*)buffer_at<params.filter.buffer>(TCC_BUFFERS nullptr);
   if (block >= GRID) return;
   const i32 first_channel = block % CHUNKS * i32(params.block_channels), first_tile = block / CHUNKS * PARTS;
-  stage_pixels(shared_bytes, image, first_tile, first_channel, thread);
   stage_filter((u32*)(shared_bytes + FILTER_AT), filter, first_channel, thread);
+  stage_pixels(shared_bytes, image, first_tile, first_channel, thread);
   __syncthreads();
 
 #pragma unroll 1
