@@ -114,8 +114,8 @@ int64_t resident_workgroups(const DepthwiseSm80& d, const Target& target) {
   constexpr int64_t kReserved = 1024;  // bytes of shared memory of each
   const int64_t threads = sm80::threads(d);
   return std::min<int64_t>({(target.shared_bytes + kReserved) / (sm80::shared_bytes(d) + kReserved),
-                   target.registers_per_unit / (threads * sm80::registers(d)),
-                   target.max_threads_per_unit / threads, 32});
+                            target.registers_per_unit / (threads * sm80::registers(d)),
+                            target.max_threads_per_unit / threads, 32});
 }
 
 constexpr Rule<DepthwiseSm80, DepthwiseSm80Case> kRules[] = {
@@ -185,7 +185,6 @@ class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
     hook.parameters = {Hook::index_parameter("image", d.images), passed_index("y", d.y.out),
                        passed_index("x", d.x.out), passed_index("group", groups),
                        Hook::array_parameter("acc", DType::f32, sm80::kGroup, false)};
-    hook.parameters[0] = passed_index("image", d.images);
     std::vector<SymInt> at;
     const int64_t extents[] = {d.images, d.y.out, d.x.out, groups};
     for (size_t i = 0; i < 4; ++i) {
@@ -222,58 +221,71 @@ class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
     for (const Sink& sink : convolution_results(region(), node, image_index(node, 0, channel, 0, 0),
                                                 ir::read(ir::new_variable("sum", DType::f32))))
       results.push_back(sink.value);
-    const ElementWork stored = element_work(results, channel);
+    const ElementWork work = element_work(results, channel);
     double out_bytes = 0;
     for (const ir::Value* output : region().outputs) out_bytes += size_bytes(output->dtype());
     return [=, target = target(), bytes = region_bytes(region())](const DepthwiseSm80& d) {
-      return seconds(d, target, bytes, stored, out_bytes);
+      return seconds(d, target, bytes, work, out_bytes);
     };
   }
 
   static double seconds(const DepthwiseSm80& d, const Target& target, double bytes,
-                        const ElementWork& stored, double out_bytes) {
+                        const ElementWork& results, double out_bytes) {
     const auto count = [](int64_t n) { return static_cast<double>(n); };
     constexpr double kProducts = 1381, kLanes = 128;  // a cycle, of a unit: of mma.sync, and of FMA
-    constexpr double kChain = 70;                     // cycles of a step of a warp
+    constexpr double kSector = 32;
+    // Cycles of a warp alone: of a step, of the matrices of a filter, and of a result of a thread.
+    constexpr double kStep = 60, kMatrices = 250, kResult = 130;
     const double threads = count(sm80::threads(d)), workgroups = count(sm80::workgroups(d)),
                  groups = count(sm80::groups(d)), steps = count(sm80::steps(d)),
-                 live = count(sm80::live(d)), taps = count(d.y.taps);
+                 live = count(sm80::live(d)), jobs = count(sm80::jobs(d));
+    // Turns of all threads over lines of so many items.
+    const auto turns = [&](int64_t lines, int64_t items) {
+      return count(ceil_div(lines, sm80::lines_at_once(d, items)) * sm80::pieces(d, items));
+    };
+    const double brought = threads * turns(d.parts * 2 * sm80::steps(d),
+                                           sm80::line_bytes(d) / 4 * sm80::groups(d)),
+                 stored = threads * turns(d.parts * d.rows,
+                                          std::min<int64_t>(d.columns, d.x.out) * sm80::groups(d)),
+                 filter = count(d.block_channels * d.y.taps);
+    const double loads = 2 * count(sm80::kGroup / d.vector),
+                 stores = std::max(1.0, 8 * out_bytes / 16),
+                 reads = count(results.contiguous + results.scattered);
     // Lines of the cache that a warp's vectors of neighbouring groups are in.
     const double lines = 32 / groups;
-    const double pairs = count(d.parts * 2 * sm80::steps(d) * (sm80::line_bytes(d) / 4)) * groups,
-                 loads = 16 / count(d.vector),
-                 filter = count(d.block_channels * d.y.taps * sm80::tap_pairs(d)),
-                 jobs = count(sm80::jobs(d)) * 32,
-                 items = count(d.parts * d.rows * std::min<int64_t>(d.columns, d.x.out)) * groups,
-                 vectors = std::max(1.0, 8 * out_bytes / 16),
-                 reads = count(stored.contiguous + stored.scattered);
-    const double products = jobs * steps * 2 * live * 2048 / kProducts * kLanes / 32;
+    const double products = 2 * live * 2048 / kProducts * kLanes / 32;
     LaunchCost cost;
     cost.workgroups = workgroups;
     cost.threads = threads;
     cost.registers = count(sm80::registers(d));
-    cost.shared_bytes = count(sm80::shared_bytes(d));
+    cost.shared_bytes = count(sm80::shared_bytes(d)) + 1024;
     cost.arithmetic =
-        workgroups * (pairs * (30 + loads) + filter * 25 + jobs * (80 + 4 * taps + steps * 10) +
-                      products + items * (40 + 8 * stored.slots + vectors));
-    cost.accesses = workgroups * (pairs * (8 + loads) + filter * 3 + jobs * (2 * taps + steps * 5) +
-                                  items * (8 + vectors + reads));
-    cost.bank_cycles = workgroups / 32 *
-                       (pairs * loads * (std::max(count(d.vector) / 2, lines) - 1) +
-                        jobs * steps * 3 + items * (vectors + reads) * (std::max(4.0, lines) - 1));
+        workgroups * (brought * (40 + 4 * loads) + filter * (20 + 3 * count(d.x.taps)) +
+                      32 * jobs * (50 + 8 * live + steps * (8 + products)) +
+                      stored * (40 + 8 * results.slots + stores + reads));
+    cost.accesses =
+        workgroups * (brought * (8 + loads) + filter * count(2 * d.x.taps + 2) +
+                      32 * jobs * (8 * live + steps * 5) + stored * (8 + stores + reads));
+    cost.bank_cycles =
+        workgroups / 32 *
+        (brought * loads * (std::max(count(d.vector) / 2, lines) - 1) + 32 * jobs * steps * 3 +
+         stored * (stores + reads) * (std::max(4.0, lines) - 1));
     cost.elements = cost.accesses;
-    cost.parallelism = 4;
-    const double sector = std::max(16.0, count(d.block_channels)) / count(d.block_channels);
     cost.memory_bytes = bytes;
-    const double brought = std::min(count(d.rows + d.y.taps - 1), count(d.y.in)) *
-                           std::min(count(d.columns + d.x.taps - 1), count(d.x.in)) * 2 * sector,
-                 written = items / count(d.parts) / groups * out_bytes * sector;
-    cost.cache_bytes = workgroups * count(d.parts) * (brought + written) * count(d.block_channels);
+    const auto sectors = [&](double bytes_of_channel) {  // of the workgroup's channels of a pixel
+      const double all = count(d.block_channels) * bytes_of_channel;
+      return all + std::fmod(kSector - std::fmod(all, kSector), kSector);
+    };
+    cost.cache_bytes = workgroups * count(d.parts) *
+                       (std::min(count(d.rows + d.y.taps - 1), count(d.y.in)) *
+                            std::min(count(d.columns + d.x.taps - 1), count(d.x.in)) * sectors(2) +
+                        count(d.rows * std::min<int64_t>(d.columns, d.x.out)) * sectors(out_bytes));
     cost.bytes_in_flight = 8 * 16;
     cost.stalls = 1;
     cost.barriers = 2;
-    cost.round_trips = 1 + std::ceil(pairs / threads / 4) +
-                       std::ceil(count(sm80::jobs(d)) / count(d.warps)) * (steps * kChain + 150) /
+    cost.round_trips = 1 + std::ceil(brought / threads / 4) +
+                       (std::ceil(jobs / count(d.warps)) * (steps * kStep + kMatrices) +
+                        stored / threads * kResult) /
                            (700e-9 * target.clock());
     return predicted_seconds(cost, target);
   }
