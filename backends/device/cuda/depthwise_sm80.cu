@@ -88,6 +88,12 @@ template <i32 WORDS> TCC_FN void load_where(u32* to, const u16* from, bool where
     asm volatile(LOAD(".u32 %0, [%1]", "2") : "+r"(to[0]) : "l"(from), "r"(u32(where)));
 #undef LOAD
 }
+TCC_FN u32 load_element_where(const u16* from, bool where) {
+  u16 element = 0;
+  asm volatile("{\n\t.reg .pred q;\n\tsetp.ne.u32 q, %2, 0;\n\t@q ld.global.nc.u16 %0, [%1];\n\t}"
+               : "+h"(element) : "l"(from), "r"(u32(where)));
+  return element;
+}
 
 // Eight neighbouring channels of a pixel, as many as there are; zeros beyond the image, and where they are not asked for.
 struct Pixel {
@@ -103,7 +109,7 @@ TCC_FN Pixel load_pixel(const u16* image, i32 number, i32 y, i32 x, i32 channel,
   for (i32 i = 0; i < GROUP; i += VECTOR) {
     const bool inside = where && (CHANNELS % GROUP == 0 || channel + i < CHANNELS);
     if constexpr (VECTOR == 1) {
-      if (inside) pixel.words[i / 2] |= u32(at[i]) << (i % 2 * 16);
+      pixel.words[i / 2] |= load_element_where(at + i, inside) << (i % 2 * 16);
     } else {
       load_where<VECTOR / 2>(pixel.words + i / 2, at + i, inside);
     }
@@ -175,21 +181,28 @@ TCC_FN void stage_pixels(unsigned char* memory, const u16* image, i32 first_tile
   }
 }
 
-// Brings the pairs of taps of the channels: a thread has a row of a channel's filter.
-TCC_FN void stage_filter(u32* pairs, const u16* filter, i32 first_channel, u32 thread) {
-  constexpr i32 BLOCK = params.block_channels, ITEMS = BLOCK * TAPS_Y;
-  constexpr bool CHANNELS_FIRST = params.filter.channel == 1;  // neighbouring lanes read neighbours
-  for (u32 item = thread; item < ITEMS; item += THREADS) {
-    const i32 own = CHANNELS_FIRST ? item % BLOCK : item / TAPS_Y, r = CHANNELS_FIRST ? item / BLOCK : item % TAPS_Y;
-    u32 taps[TAPS_X + 3] = {};  // with nothing on both sides
+// A row of a channel's filter.
+struct FilterRow {
+  static constexpr i32 BLOCK = params.block_channels, ALL = BLOCK * TAPS_Y;
+  static constexpr bool CHANNELS_FIRST = params.filter.channel == 1;  // neighbouring lanes load neighbours
+  i32 own, r;
+  u32 taps[TAPS_X];
+
+  __device__ __forceinline__ FilterRow(const u16* filter, i32 first_channel, u32 number)
+      : own(CHANNELS_FIRST ? number % BLOCK : number / TAPS_Y), r(CHANNELS_FIRST ? number / BLOCK : number % TAPS_Y) {
 #pragma unroll
     for (i32 s = 0; s < TAPS_X; ++s)
-      if (first_channel + own < CHANNELS) taps[s + 1] = filter[filter_at(first_channel + own, r, s)];
+      taps[s] = load_element_where(filter + filter_at(first_channel + own, r, s),
+                                   number < ALL && first_channel + own < CHANNELS);
+  }
+  __device__ __forceinline__ void store(u32* pairs) const {
+    if (own >= BLOCK || r >= TAPS_Y) return;
 #pragma unroll
     for (i32 pair = 0; pair < PAIRS; ++pair)
-      pairs[(own * TAPS_Y + r) * PAIRS + pair] = taps[pair] | taps[pair + 1] << 16;
+      pairs[(own * TAPS_Y + r) * PAIRS + pair] = (pair >= 1 && pair <= TAPS_X ? taps[pair - 1] : 0) |
+                                                 (pair < TAPS_X ? taps[pair] << 16 : 0);
   }
-}
+};
 
 // The sums of the strips of TOGETHER tiles of a channel. `pairs` are its taps.
 TCC_FN void convolve(u32 channel_at, u32 pairs, i32 first_part, i32 lane) {
@@ -281,8 +294,13 @@ TCC_ENTRY {
   const u16* const filter = (const u16*)buffer_at<params.filter.buffer>(TCC_BUFFERS nullptr);
   if (block >= GRID) return;
   const i32 first_channel = block % CHUNKS * i32(params.block_channels), first_tile = block / CHUNKS * PARTS;
-  stage_filter((u32*)(shared_bytes + FILTER_AT), filter, first_channel, thread);
+  // Both wait for memory at the same time.
+  u32* const pairs = (u32*)(shared_bytes + FILTER_AT);
+  const FilterRow row(filter, first_channel, thread);
   stage_pixels(shared_bytes, image, first_tile, first_channel, thread);
+  row.store(pairs);
+  for (i32 number = thread + THREADS; number < FilterRow::ALL; number += THREADS)
+    FilterRow(filter, first_channel, number).store(pairs);
   __syncthreads();
 
 #pragma unroll 1
