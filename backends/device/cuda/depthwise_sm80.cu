@@ -312,8 +312,8 @@ TCC_ENTRY {
   }
   __syncthreads();
 
-  // Neighbouring lanes have neighbouring groups of channels.
-  constexpr i32 WIDTH = least(COLUMNS, params.x.out);
+  // Neighbouring lanes have neighbouring groups of channels. Loads of several results are under way at once.
+  constexpr i32 WIDTH = least(COLUMNS, params.x.out), ALL = PARTS * ROWS, AT_ONCE = 2;
   using Own = Share<WIDTH * GROUPS>;
 #pragma unroll
   for (i32 piece = 0; piece < Own::PIECES; ++piece) {
@@ -321,21 +321,44 @@ TCC_ENTRY {
     const i32 group = own.item % GROUPS, column = own.item / GROUPS, channel = first_channel + group * GROUP;
     if (!own.exists || channel >= CHANNELS) continue;
 #pragma unroll 1
-    for (i32 line = own.line; line < PARTS * ROWS; line += Own::LINES) {
-      const i32 part = PARTS == 1 ? 0 : u32(line) / ROWS, row = line - part * ROWS;
-      const Tile tile(first_tile + part);
-      const i32 y = tile.y + row, x = tile.x + column;
-      if (!tile.exists() || y >= i32(params.y.out) || x >= i32(params.x.out)) continue;
-      const unsigned char* const at =
-          shared_bytes + group * GROUP_BYTES + part * TILE_BYTES + row * SUMS_LINE + column * 4;
-      f32 acc[8], finite = 0.0f;
+    for (i32 first = own.line; first < ALL; first += Own::LINES * AT_ONCE) {
+      struct {
+        i32 image, y, x;
+        bool exists;
+        f32 acc[8], finite;  // not 0 where a sum is not finite
+      } results[AT_ONCE];
 #pragma unroll
-      for (i32 c = 0; c < GROUP; ++c) {
-        acc[c] = *(const f32*)(at + c * CHANNEL_BYTES);
-        if (CHANNELS % GROUP == 0 || channel + c < CHANNELS) finite = tcc_fma_f32(acc[c], 0.0f, finite);
+      for (i32 i = 0; i < AT_ONCE; ++i) {
+        auto& result = results[i];
+        const i32 number = first + i * Own::LINES;
+        const bool is_line = ALL % (Own::LINES * AT_ONCE) == 0 || number < ALL;
+        const i32 line = is_line ? number : first, part = PARTS == 1 ? 0 : u32(line) / ROWS, row = line - part * ROWS;
+        const Tile tile(first_tile + part);
+        result.image = tile.image;
+        result.y = tile.y + row;
+        result.x = tile.x + column;
+        result.exists = is_line && tile.exists() && (params.y.out % ROWS == 0 || result.y < i32(params.y.out)) &&
+                        (params.x.out % WIDTH == 0 || result.x < i32(params.x.out));
+        result.finite = 0.0f;
+        const unsigned char* const at =
+            shared_bytes + group * GROUP_BYTES + part * TILE_BYTES + row * SUMS_LINE + column * 4;
+#pragma unroll
+        for (i32 c = 0; c < GROUP; ++c) {
+          result.acc[c] = *(const f32*)(at + c * CHANNEL_BYTES);
+          if (CHANNELS % GROUP == 0 || channel + c < CHANNELS) result.finite = tcc_fma_f32(result.acc[c], 0.0f, result.finite);
+        }
       }
-      if (!(finite == 0.0f)) sum_exactly(acc, image, filter, tile.image, y, x, channel);
-      epilogue(TCC_BUFFERS tile.image, y, x, channel / GROUP, acc);
+#pragma unroll
+      for (i32 i = 0; i < AT_ONCE; ++i) {
+        auto& result = results[i];
+        if (!(result.finite == 0.0f) && result.exists)
+          sum_exactly(result.acc, image, filter, result.image, result.y, result.x, channel);
+      }
+#pragma unroll
+      for (i32 i = 0; i < AT_ONCE; ++i) {
+        const auto& result = results[i];
+        if (result.exists) epilogue(TCC_BUFFERS result.image, result.y, result.x, channel / GROUP, result.acc);
+      }
     }
   }
 }
