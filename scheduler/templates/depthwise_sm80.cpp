@@ -109,9 +109,10 @@ struct DepthwiseSm80Case {
   Target target;
 };
 
+constexpr int64_t kReserved = 1024;  // bytes of shared memory of each workgroup
+
 // Workgroups that share a unit.
 int64_t resident_workgroups(const DepthwiseSm80& d, const Target& target) {
-  constexpr int64_t kReserved = 1024;  // bytes of shared memory of each
   const int64_t threads = sm80::threads(d);
   return std::min<int64_t>({(target.shared_bytes + kReserved) / (sm80::shared_bytes(d) + kReserved),
                             target.registers_per_unit / (threads * sm80::registers(d)),
@@ -258,7 +259,11 @@ class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
     cost.workgroups = workgroups;
     cost.threads = threads;
     cost.registers = count(sm80::registers(d));
-    cost.shared_bytes = count(sm80::shared_bytes(d)) + 1024;
+    // predicted_seconds() takes a unit's shared memory for four times that of kernels that ask for
+    // no more than others.
+    cost.shared_bytes = count(sm80::shared_bytes(d) + kReserved) *
+                        count(4 * target.static_shared_bytes()) /
+                        count(target.shared_bytes + kReserved);
     cost.arithmetic =
         workgroups * (brought * (40 + 4 * loads) + filter * (20 + 3 * count(d.x.taps)) +
                       32 * jobs * (50 + 8 * live + steps * (8 + products)) +
@@ -281,6 +286,7 @@ class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
                             std::min(count(d.columns + d.x.taps - 1), count(d.x.in)) * sectors(2) +
                         count(d.rows * std::min<int64_t>(d.columns, d.x.out)) * sectors(out_bytes));
     cost.bytes_in_flight = 8 * 16;
+    cost.parallelism = 1;
     cost.stalls = 1;
     cost.barriers = 2;
     cost.round_trips = 1 + std::ceil(brought / threads / 4) +

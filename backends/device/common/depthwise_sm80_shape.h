@@ -129,7 +129,7 @@ constexpr Int shared_bytes(const DepthwiseSm80& d) {
 }
 
 // A thread holds the matrices of a channel's filter, sums, pixels and addresses.
-constexpr Int registers(const DepthwiseSm80& d) { return 40 + 12 * live(d); }
+constexpr Int registers(const DepthwiseSm80& d) { return most(64, 24 + 12 * live(d)); }
 
 }  // namespace depthwise_sm80
 }  // namespace tcc::kernels
