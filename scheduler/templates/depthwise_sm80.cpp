@@ -244,11 +244,13 @@ class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
     const auto turns = [&](int64_t lines, int64_t items) {
       return count(ceil_div(lines, sm80::lines_at_once(d, items)) * sm80::pieces(d, items));
     };
-    const double brought = threads * turns(d.parts * 2 * sm80::steps(d),
-                                           sm80::line_bytes(d) / 4 * sm80::groups(d)),
+    const int64_t pairs = sm80::line_bytes(d) / 4 * sm80::groups(d),
+                  lines_of_pixels = d.parts * 2 * sm80::steps(d);
+    const double brought = threads * turns(lines_of_pixels, pairs),
                  stored = threads * turns(d.parts * d.rows,
                                           std::min<int64_t>(d.columns, d.x.out) * sm80::groups(d)),
-                 filter = count(d.block_channels * d.y.taps);
+                 filter = count(d.block_channels * d.y.taps),
+                 waits = count(sm80::waits(d, lines_of_pixels, pairs) * sm80::pieces(d, pairs));
     const double loads = 2 * count(sm80::kGroup / d.vector),
                  stores = std::max(1.0, 8 * out_bytes / 16),
                  reads = count(results.contiguous + results.scattered);
@@ -289,7 +291,7 @@ class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
     cost.parallelism = 1;
     cost.stalls = 1;
     cost.barriers = 2;
-    cost.round_trips = 1 + std::ceil(brought / threads / 4) +
+    cost.round_trips = 1 + waits +
                        (std::ceil(jobs / count(d.warps)) * (steps * kStep + kMatrices) +
                         stored / threads * kResult) /
                            (700e-9 * target.clock());

@@ -146,8 +146,9 @@ template <i32 ITEMS> struct Share {
 
 // Brings the pixels under the windows of the tiles: a thread turns two neighbouring pixels of eight channels at a time.
 TCC_FN void stage_pixels(unsigned char* memory, const u16* image, i32 first_tile, i32 first_channel, i32 thread) {
-  constexpr i32 LINE = LINE_BYTES / 4, LINES = 2 * STEPS, ALL = PARTS * LINES, AT_ONCE = 4;
+  constexpr i32 LINE = LINE_BYTES / 4, LINES = 2 * STEPS, ALL = PARTS * LINES;
   using Own = Share<LINE * GROUPS>;
+  constexpr i32 AT_ONCE = shape::lines_in_flight(params, ALL, LINE * GROUPS);
 #pragma unroll
   for (i32 piece = 0; piece < Own::PIECES; ++piece) {
     const Own own(thread, piece);
