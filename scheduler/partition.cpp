@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <set>
@@ -16,6 +15,7 @@
 #include "scheduler/cost.h"
 #include "scheduler/fusion_groups.h"
 #include "scheduler/layout.h"
+#include "scheduler/passed_templates.h"
 #include "scheduler/seeds.h"
 #include "scheduler/template.h"
 #include "support/error.h"
@@ -50,13 +50,6 @@ std::string described(const Node* node) {
   ir::add_layers(layers, node->location);
   return layers.empty() ? std::string(node->op_name())
                         : str(node->op_name(), " (", names_text(layers), ")");
-}
-
-// "12.3 us".
-std::string time_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g us", seconds * 1e6);
-  return text;
 }
 
 class Partitioner {

@@ -6,6 +6,13 @@
 #include "support/error.h"
 
 namespace tcc::sched {
+
+std::string time_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g us", seconds * 1e6);
+  return text;
+}
+
 namespace {
 
 // Why a template does not take the region, where only what quirks took from the target is missing;
@@ -26,13 +33,6 @@ std::string quirk_against(const Template& one, const Region& region, const Targe
   }
   if (reasons.empty() || !one.match(region, whole)) return "";
   return str(one.name(), ": ", reasons);
-}
-
-// "12.3 us".
-std::string time_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g us", seconds * 1e6);
-  return text;
 }
 
 std::vector<std::string> slower_templates(const Candidate& candidate) {

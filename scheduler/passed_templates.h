@@ -13,4 +13,7 @@ namespace tcc::sched {
 // and is for such regions, why it refused the region: "gemm_coopmat: ...".
 std::vector<std::string> passed_templates(const Candidate& candidate);
 
+// "12.3 us", of an estimate.
+std::string time_text(double seconds);
+
 }  // namespace tcc::sched

@@ -16,6 +16,7 @@
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_plan.h"
+#include "scheduler/templates/grouped_convolution.h"
 #include "scheduler/templates/product_candidate.h"
 #include "scheduler/templates/rule_space.h"
 #include "scheduler/vectorize.h"
@@ -139,34 +140,12 @@ Windows windows_of(const ir::Node& node, size_t d) {
 }
 
 OrRefusal<Plan> plan_depthwise(const Region& region, const Target& target) {
-  const ir::Node* node = nullptr;
-  for (const ir::Node* other : region.nodes) {
-    if (other->op->kind == ir::OpKind::contraction) {
-      if (node || !has_small_groups(*other))
-        return Refusal{str(other->op_name(), " is no convolution in small groups alone"), true};
-      node = other;
-    } else if (other->op->kind != ir::OpKind::pointwise && other->op->kind != ir::OpKind::view) {
-      return Refusal{str(other->op_name(), " is neither element-wise nor a view"), true};
-    }
-  }
-  if (!node) return Refusal{"it has no convolution in groups", true};
-  if (region.anchor && (region.anchor != node || is_depthwise(*node)))
-    return Refusal{"it is anchored by more than elements", true};
-  if (!open_dims(region).empty()) return Refusal{"sizes come at run time"};
+  const OrRefusal<const ir::Node*> convolution = grouped_convolution(region);
+  if (!convolution) return convolution.refusal();
   if (target.serial_workgroups) return Refusal{"shared memory is no faster on this device"};
+  const ir::Node* node = *convolution;
   const ir::Value* result = node->outputs[0];
   const ir::Shape& shape = result->shape();
-  if (shape.size() != 3 && shape.size() != 4) return Refusal{"its images have more than two dims"};
-  if (accumulator_dtype(result->dtype()) != DType::f32) return Refusal{"it sums up in no f32"};
-  std::vector<SymInt> at;
-  for (const SymInt& extent : shape) at.push_back(SymInt::axis("at", extent));
-  for (const ir::Value* output : region.outputs) {
-    const StoredThrough through = peel_views(region, output, result);
-    if (through.base->shape() != shape) return Refusal{"its results have other shapes"};
-    const SymInt offset = region.layout(output).offset(through.output_index(at));
-    if (at[1].is_const() || coefficient(offset, at[1]) != 1)
-      return Refusal{"channels are no neighbours in its results"};
-  }
   Plan plan;
   plan.node = node;
   plan.images = shape[0].value();
@@ -179,7 +158,6 @@ OrRefusal<Plan> plan_depthwise(const Region& region, const Target& target) {
   plan.widest = std::max<int64_t>(plan.image_bytes, size_bytes(result->dtype()));
   for (const ir::Value* output : region.outputs)
     plan.widest = std::max<int64_t>(plan.widest, size_bytes(output->dtype()));
-  if (numel(result) == 0) return Refusal{"it has no elements"};
   return plan;
 }
 
@@ -494,11 +472,9 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     return axis.is_const() ? body : Block{loop(axis, std::move(body), true)};
   }
 
-  // The index of an element of the image, the filter or the results.
   std::vector<SymInt> index_of(const SymInt& outer, const SymInt& channel, const SymInt& y,
                                const SymInt& x) const {
-    if (plan_.node->outputs[0]->rank() == 3) return {outer, channel, x};
-    return {outer, channel, y, x};
+    return image_index(*plan_.node, outer, channel, y, x);
   }
 
   // Where the filter's weight is in shared memory: [term, quarter, vector, lane], so that threads
@@ -708,31 +684,10 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     append(block, each(i, guarded(inside, std::move(body))));
   }
 
- public:
-  // Returns the values that the outputs store at the index of the convolution's element that is
-  // `sum`; nothing where they need other elements, too.
   std::vector<Sink> results_at(const std::vector<SymInt>& at, const Expr& sum) const {
-    const Region& region = this->region();
-    const ir::Value* result = plan_.node->outputs[0];
-    Inliner inliner(region, Inliner::Lacking::is_noted);
-    inliner.bind(result, [&](std::span<const SymInt> index) -> Expr {
-      for (size_t d = 0; d < at.size(); ++d)
-        if (!(index[d] == at[d])) return nullptr;
-      const bool rounds = region.strict_rounding && is_low_precision(result->dtype());
-      return rounds ? ir::cast(ir::cast(sum, result->dtype()), DType::f32) : sum;
-    });
-    std::vector<Sink> sinks;
-    for (const ir::Value* output : region.outputs) {
-      const StoredThrough through = peel_views(region, output, result);
-      sinks.push_back({region.slot_of_output(output),
-                       {},
-                       region.layout(output).offset(through.output_index(at)),
-                       inliner.value_at(through.base, at)});
-    }
-    return inliner.asked_elsewhere() ? std::vector<Sink>() : sinks;
+    return convolution_results(region(), *plan_.node, at, sum);
   }
 
- private:
   const Plan& plan_ = rules().of().plan;
 };
 
@@ -751,13 +706,9 @@ class DepthwiseTemplate : public Template {
     if (!plan) return plan.refusal();
     DepthwiseRules rules = rules_of(*plan, target);
     if (!rules.has_legal()) return Refusal{"no tile fits into registers"};
-    auto candidate = std::make_shared<const Depthwise>(*this, region, target, std::move(rules));
-    std::vector<SymInt> at;
-    for (const SymInt& extent : plan->node->outputs[0]->shape())
-      at.push_back(SymInt::axis("at", extent));
-    if (candidate->results_at(at, ir::read(ir::new_variable("sum", DType::f32))).empty())
+    if (!has_own_results(region, *plan->node))
       return Refusal{"an output needs other elements of the convolution than its own"};
-    return candidate;
+    return std::make_shared<const Depthwise>(*this, region, target, std::move(rules));
   }
 };
 

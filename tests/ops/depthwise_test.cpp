@@ -150,7 +150,8 @@ TEST(Depthwise, GpusHaveItsTemplate) {
     const exec::Executable executable = backends::compile(parse_yaml_graph(text, "block.yaml", "."),
                                                           sched::target_by_name(name), options);
     ASSERT_EQ(executable.kernels.size(), 2u) << name;
-    EXPECT_EQ(executable.kernels[0].template_name, "depthwise") << name;
+    // Or depthwise_sm80, where estimates say so.
+    EXPECT_TRUE(executable.kernels[0].template_name.starts_with("depthwise")) << name;
     EXPECT_EQ(executable.kernels[1].template_name, "reduction") << name;
   }
 }

@@ -8,6 +8,7 @@
 #include "backends/device/common/attention_coopmat_shape.h"
 #include "backends/device/common/attention_sm80_shape.h"
 #include "backends/device/common/attention_sm90_shape.h"
+#include "backends/device/common/depthwise_sm80_shape.h"
 #include "backends/device/common/gemm_coopmat_shape.h"
 #include "backends/device/common/gemm_sm80_shape.h"
 #include "backends/device/common/gemm_sm90_shape.h"
@@ -58,6 +59,9 @@ TEST(KernelParameters, EveryMemberIsVisited) {
   EXPECT_EQ(visited<kernels::AttentionSm80>(), members<kernels::AttentionSm80>());
   EXPECT_EQ(visited<kernels::AttentionSm90>(), members<kernels::AttentionSm90>());
   EXPECT_EQ(visited<kernels::Gemv>(), members<kernels::Gemv>());
+  EXPECT_EQ(visited<kernels::ChannelView>(), members<kernels::ChannelView>());
+  EXPECT_EQ(visited<kernels::WindowDim>(), members<kernels::WindowDim>());
+  EXPECT_EQ(visited<kernels::DepthwiseSm80>(), members<kernels::DepthwiseSm80>());
 }
 
 TEST(KernelParameters, ValuesAreSpelledAsCpp) {

@@ -189,8 +189,8 @@ class PinnedSpaces : public test::WithGlslCompiler {
     std::string list = name;
     for (const char* other :
          {"attention", "attention_sm80", "attention_sm90", "attention_coopmat", "recurrent",
-          "recurrent_steps", "recurrent_grid", "depthwise", "contraction", "gemv", "gemm_sm80",
-          "gemm_sm90", "gemm_coopmat", "fma_sm90"})
+          "recurrent_steps", "recurrent_grid", "depthwise", "depthwise_sm80", "contraction", "gemv",
+          "gemm_sm80", "gemm_sm90", "gemm_coopmat", "fma_sm90"})
       if (other != name) list += str(",-", other);
     ::setenv("TCC_TEMPLATES", list.c_str(), 1);
   }
