@@ -5,6 +5,7 @@
 #include <set>
 
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/needless_nan.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -265,16 +266,19 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
   SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.columns);
   Inliner inliner(region, Inliner::Lacking::is_noted);
   bind_reductions(inliner, plan, row);
-  std::vector<Expr> elements;
+  std::vector<Expr> elements, outputs;
   for (const auto& reduction : plan.reductions)
     elements.push_back(reduction_body(inliner, reduction, row, col));
   for (const auto& output : plan.outputs)
-    inliner.value_at(output.stored.base, output_base_index(plan, output, row, col));
+    outputs.push_back(
+        inliner.value_at(output.stored.base, output_base_index(plan, output, row, col)));
   if (const ir::Value* reduced = inliner.asked_elsewhere())
     return Refusal{
         str("a row needs the result of ", reduced->producer->op_name(), " of another row")};
   choose_walk(region, plan);
   plan.online = is_online(plan, elements);
+  if (const int max = find_needless_nan(plan.reductions, elements, outputs); max >= 0)
+    plan.reductions[static_cast<size_t>(max)].needs_nan = false;
   return plan;
 }
 

@@ -13,8 +13,9 @@ struct ReductionPlan {
   struct Reduction {
     const ir::Node* node;
     ReductionDims dims;
-    int stage;            // 0 depends on no other reduction of the region
-    ir::Variable result;  // of the row
+    int stage;              // 0 depends on no other reduction of the region
+    ir::Variable result;    // of the row
+    bool needs_nan = true;  // not of a maximum that may be any number where the row has a NaN
   };
   struct Output {
     const ir::Value* value;

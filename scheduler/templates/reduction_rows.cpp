@@ -13,6 +13,10 @@ using ir::ExprNode;
 using ir::Fn;
 using ir::ReduceKind;
 
+Expr RowResult::step(const Expr& a, const Expr& b) const {
+  return needs_nan ? combine_values(kind, a, b) : ir::call(Fn::max_number, {a, b});
+}
+
 ReductionRows::ReductionRows(const Region& region, const ReductionPlan& plan, const Config& config,
                              const Target& target)
     : region_(region),
@@ -41,9 +45,9 @@ ReductionRows::ReductionRows(const Region& region, const ReductionPlan& plan, co
   for (const auto& reduction : plan.reductions) {
     const Variable& result = reduction.result;
     const DType of_input = compute_dtype(reduction.node->inputs[0]->dtype());
-    results_.push_back({*reduction.node->op->reduction, result,
-                        ir::new_variable(result.name + "_value", of_input),
-                        ir::new_variable(result.name + "_lane", result.dtype)});
+    results_.push_back(
+        {*reduction.node->op->reduction, result, ir::new_variable(result.name + "_value", of_input),
+         ir::new_variable(result.name + "_lane", result.dtype), reduction.needs_nan});
   }
 }
 

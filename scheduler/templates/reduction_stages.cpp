@@ -139,9 +139,10 @@ class ReductionStages : public ReductionRows {
   Block step(const Result& result, const Expr& value) const {
     if (ir::is_arg(result.kind))
       return combine(result.kind, result.variables(), {value, ir::index_value(col_)});
-    if (width_ == 1) return combine(result.kind, {result.variable}, {value});
+    if (width_ == 1)
+      return {assign(result.variable, result.step(ir::read(result.variable), value))};
     const Variable& sums = accumulators(result);
-    return {set_element(sums, v_, combine_values(result.kind, ir::element(sums, v_), value))};
+    return {set_element(sums, v_, result.step(ir::element(sums, v_), value))};
   }
 
   // All threads of a row combine these: the results of a thread's rows, or that of its row.
@@ -161,7 +162,8 @@ class ReductionStages : public ReductionRows {
   void fold_lanes(const Result& result) {
     body_->push_back(declare(result.variable, ir::element(result.lanes, 0)));
     for (int64_t v = 1; v < width_; ++v)
-      append(*body_, combine(result.kind, {result.variable}, {ir::element(result.lanes, v)}));
+      body_->push_back(assign(
+          result.variable, result.step(ir::read(result.variable), ir::element(result.lanes, v))));
   }
 
   // All reductions of a stage at once: one exchange of a cluster.
