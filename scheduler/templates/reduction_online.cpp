@@ -134,12 +134,6 @@ class OnlineReduction : public ReductionRows {
     return found;
   }
 
-  bool stores_16_bits() const {
-    return std::all_of(plan_.outputs.begin(), plan_.outputs.end(), [](const auto& output) {
-      return !output.full || is_low_precision(output.value->dtype());
-    });
-  }
-
   // Returns the number that is subtracted from exponents: 0 for a maximum of -inf, which would make
   // them NaN.
   static Expr exponent_base(const Expr& max) {

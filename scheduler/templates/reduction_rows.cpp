@@ -117,6 +117,12 @@ bool ReductionRows::depends_on_column(const Expr& e) const {
   return result;
 }
 
+bool ReductionRows::stores_16_bits() const {
+  return std::all_of(plan_.outputs.begin(), plan_.outputs.end(), [](const auto& output) {
+    return !output.full || is_low_precision(output.value->dtype());
+  });
+}
+
 void ReductionRows::use_kept(std::vector<Expr>& values, size_t stage) const {
   ir::rewrite_all(values, [&](const Expr& e) -> Expr {
     auto found = cache_.find(e.get());

@@ -46,6 +46,8 @@ class ReductionRows {
   virtual void reduce() = 0;
 
   bool depends_on_column(const Expr& e) const;
+  // All outputs of a row's columns are of 16 bits or fewer.
+  bool stores_16_bits() const;
   // The element of an array that keeps a thread's part of a row.
   SymInt cache_index() const { return iteration_ * width_ + v_; }
   // Replaces what earlier stages kept.

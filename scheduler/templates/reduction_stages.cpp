@@ -11,6 +11,7 @@ namespace tcc::sched {
 namespace {
 
 using ir::ExprNode;
+using ir::Fn;
 using ir::ReduceKind;
 
 class ReductionStages : public ReductionRows {
@@ -23,8 +24,23 @@ class ReductionStages : public ReductionRows {
   using Result = RowResult;
 
   void reduce() override {
+    if (plan_.exponentials) use_terms();
     if (cached_) choose_cached();
     for (int stage = 0; stage < plan_.stages; ++stage) reduce_stage(stage);
+  }
+
+  // Takes the cheaper exponential for the sum, where the outputs do not show the difference.
+  void use_terms() {
+    const Expr exponential = stage_values_[1][0];
+    if (exponential->kind != ExprNode::Kind::call || exponential->fn != Fn::exp) return;
+    const auto is_it = [&](const Expr& e) { return e == exponential; };
+    bool stored = false;
+    for (const Expr& value : full_values_)
+      ir::visit(value, [&](const Expr& e) { stored |= is_it(e); });
+    if (stored && !stores_16_bits()) return;
+    const Expr term = ir::call(Fn::exp_term, exponential->args);
+    stage_values_[1][0] = term;
+    ir::rewrite_all(full_values_, [&](const Expr& e) { return is_it(e) ? term : nullptr; });
   }
 
   // Finds what a stage computes per element and a later one wants again, topmost first.
