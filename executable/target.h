@@ -71,7 +71,8 @@ struct Target {
   bool int64 = true, float64 = true;
   bool subgroup_shuffle = true;
   bool native_exp2 =
-      false;  // the shading language's exp2 is within 2^-22 for arguments in [-0.5, 0.5]
+      false;  // the shading language's exp2 is within 2^-22 for arguments up to 0.5, or zero for a
+              // subnormal result
   bool native_f16 =
       false;  // the shading language's conversions of f16 round to even and keep subnormals and NaN
   FloatControls float_controls;

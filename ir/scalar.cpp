@@ -73,6 +73,7 @@ constexpr std::array kFns = {
     longer(Fn::sigmoid, "sigmoid", 1),
     longer(Fn::normal_cdf, "normal_cdf", 1),
     longer(Fn::exp_term, "exp_term", 1),
+    plain(Fn::max_number, "max_number", 2),
     test(Fn::eq, "eq", 2),
     test(Fn::ne, "ne", 2),
     test(Fn::lt, "lt", 2),

@@ -20,6 +20,8 @@ enum class Fn : uint8_t {
   normal_cdf,
   // exp of what is at most 0 in a sum whose largest term is 1: its error may grow with -x
   exp_term,
+  // the larger of two numbers; of a NaN and a number either
+  max_number,
   // to bool
   eq, ne, lt, le, gt, ge, isnan, isinf, isfinite,
   // bool

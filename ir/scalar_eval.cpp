@@ -64,7 +64,8 @@ std::optional<double> binary_float(Fn fn, double a, double b) {
     case Fn::fmod: return std::fmod(a, b);
     case Fn::pow: return std::pow(a, b);
     case Fn::minimum: return propagate_nan(a, b, b < a ? b : a);
-    case Fn::maximum: return propagate_nan(a, b, b > a ? b : a);
+    case Fn::maximum:
+    case Fn::max_number: return propagate_nan(a, b, b > a ? b : a);
     case Fn::copysign: return std::copysign(a, b);
     case Fn::atan2: return std::atan2(a, b);
     default: return std::nullopt;

@@ -61,13 +61,12 @@ class OnlineReduction : public ReductionRows {
         loop(e, vector_of_row(first + e, std::move(load), std::move(none)), true),
         array(partial, width_),
         loop(v_, {set_element(partial, v_, ir::element(x_at_, v_))}, true),
-        each({set_element(partial, v_,
-                          combine_values(ReduceKind::max, part(v_), ir::element(x_at_, at)))}),
+        each({set_element(partial, v_, results_[0].step(part(v_), ir::element(x_at_, at)))}),
         declare(higher_of, top),
     };
-    for (int64_t v = 0; v < width_; ++v)
-      append(block, combine(ReduceKind::max, {higher_of}, {part(v)}));
     const Expr higher = ir::read(higher_of), base = ir::read(base_of);
+    for (int64_t v = 0; v < width_; ++v)
+      block.push_back(assign(higher_of, results_[0].step(higher, part(v))));
     block.push_back(declare(base_of, exponent_base(higher)));
     block.push_back(assign(sum_, ir::mul(total, exp_term(top, base))));
     block.push_back(assign(max_, higher));
@@ -133,12 +132,6 @@ class OnlineReduction : public ReductionRows {
     cache_[x.get()] = x_at_;
     first_stage_[x.get()] = 0;
     return found;
-  }
-
-  bool stores_16_bits() const {
-    return std::all_of(plan_.outputs.begin(), plan_.outputs.end(), [](const auto& output) {
-      return !output.full || is_low_precision(output.value->dtype());
-    });
   }
 
   // Returns the number that is subtracted from exponents: 0 for a maximum of -inf, which would make

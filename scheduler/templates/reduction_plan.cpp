@@ -5,6 +5,7 @@
 #include <set>
 
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/needless_nan.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -157,16 +158,18 @@ bool is_exp_below(const Expr& e, const Expr& x, const ir::Variable& max) {
 
 // Returns whether the region's only reductions, of these elements, are a maximum of x and a sum of
 // exp(x - maximum), in f32.
-bool is_online(const ReductionPlan& plan, const std::vector<Expr>& elements) {
-  if (!plan.inner || plan.reductions.size() != 2 || plan.stages != 2) return false;
-  // The sum of an open row of nothing is 0, which one walk does not find.
-  if (!plan.columns.is_const() && plan.columns.range().lo == 0 &&
-      !std::ranges::all_of(plan.outputs, &ReductionPlan::Output::full))
-    return false;
+bool is_of_exponentials(const ReductionPlan& plan, const std::vector<Expr>& elements) {
+  if (plan.reductions.size() != 2 || plan.stages != 2) return false;
   const auto &max = plan.reductions[0], &sum = plan.reductions[1];
   return *max.node->op->reduction == ir::ReduceKind::max &&
          *sum.node->op->reduction == ir::ReduceKind::sum && elements[0]->dtype == DType::f32 &&
          sum.result.dtype == DType::f32 && is_exp_below(elements[1], elements[0], max.result);
+}
+
+// The sum of an open row of nothing is 0, which one walk does not find.
+bool may_store_sum_of_nothing(const ReductionPlan& plan) {
+  return !plan.columns.is_const() && plan.columns.range().lo == 0 &&
+         !std::ranges::all_of(plan.outputs, &ReductionPlan::Output::full);
 }
 
 }  // namespace
@@ -265,16 +268,20 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
   SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.columns);
   Inliner inliner(region, Inliner::Lacking::is_noted);
   bind_reductions(inliner, plan, row);
-  std::vector<Expr> elements;
+  std::vector<Expr> elements, outputs;
   for (const auto& reduction : plan.reductions)
     elements.push_back(reduction_body(inliner, reduction, row, col));
   for (const auto& output : plan.outputs)
-    inliner.value_at(output.stored.base, output_base_index(plan, output, row, col));
+    outputs.push_back(
+        inliner.value_at(output.stored.base, output_base_index(plan, output, row, col)));
   if (const ir::Value* reduced = inliner.asked_elsewhere())
     return Refusal{
         str("a row needs the result of ", reduced->producer->op_name(), " of another row")};
   choose_walk(region, plan);
-  plan.online = is_online(plan, elements);
+  plan.exponentials = is_of_exponentials(plan, elements);
+  plan.online = plan.exponentials && plan.inner && !may_store_sum_of_nothing(plan);
+  if (const int max = find_needless_nan(plan.reductions, elements, outputs); max >= 0)
+    plan.reductions[static_cast<size_t>(max)].needs_nan = false;
   return plan;
 }
 

@@ -13,8 +13,9 @@ struct ReductionPlan {
   struct Reduction {
     const ir::Node* node;
     ReductionDims dims;
-    int stage;            // 0 depends on no other reduction of the region
-    ir::Variable result;  // of the row
+    int stage;              // 0 depends on no other reduction of the region
+    ir::Variable result;    // of the row
+    bool needs_nan = true;  // not of a maximum that may be any number where the row has a NaN
   };
   struct Output {
     const ir::Value* value;
@@ -36,8 +37,9 @@ struct ReductionPlan {
   std::vector<Digit> walk;
   // Elements that lie one after the other: of a row, in the walk's order, or of rows.
   int64_t run = 1;
-  // A row's maximum and the sum of its exponentials relative to it, in f32: one walk of the row can
-  // compute both.
+  // A row's maximum and the sum of its exponentials relative to it, in f32.
+  bool exponentials = false;
+  // One walk of the row can compute both.
   bool online = false;
 
   // Whether rows are whole vectors of so many neighbours.

@@ -13,6 +13,10 @@ using ir::ExprNode;
 using ir::Fn;
 using ir::ReduceKind;
 
+Expr RowResult::step(const Expr& a, const Expr& b) const {
+  return needs_nan ? combine_values(kind, a, b) : ir::call(Fn::max_number, {a, b});
+}
+
 ReductionRows::ReductionRows(const Region& region, const ReductionPlan& plan, const Config& config,
                              const Target& target)
     : region_(region),
@@ -41,9 +45,9 @@ ReductionRows::ReductionRows(const Region& region, const ReductionPlan& plan, co
   for (const auto& reduction : plan.reductions) {
     const Variable& result = reduction.result;
     const DType of_input = compute_dtype(reduction.node->inputs[0]->dtype());
-    results_.push_back({*reduction.node->op->reduction, result,
-                        ir::new_variable(result.name + "_value", of_input),
-                        ir::new_variable(result.name + "_lane", result.dtype)});
+    results_.push_back(
+        {*reduction.node->op->reduction, result, ir::new_variable(result.name + "_value", of_input),
+         ir::new_variable(result.name + "_lane", result.dtype), reduction.needs_nan});
   }
 }
 
@@ -111,6 +115,12 @@ bool ReductionRows::depends_on_column(const Expr& e) const {
       result |= uses(node->index, group_) || (!wide_rows_ && uses(node->index, v_));
   });
   return result;
+}
+
+bool ReductionRows::stores_16_bits() const {
+  return std::all_of(plan_.outputs.begin(), plan_.outputs.end(), [](const auto& output) {
+    return !output.full || is_low_precision(output.value->dtype());
+  });
 }
 
 void ReductionRows::use_kept(std::vector<Expr>& values, size_t stage) const {

@@ -21,7 +21,10 @@ struct RowResult {
   Variable variable;  // the row's result
   Variable value;     // argmax and argmin: the value that stands there
   Variable lanes;     // one sum per element of a vector
+  bool needs_nan;     // as the plan has it
 
+  // One step of a thread; not of argmax and argmin.
+  Expr step(const Expr& a, const Expr& b) const;
   const Variable& of_steps() const { return ir::is_arg(kind) ? value : variable; }
   std::vector<Variable> variables() const {
     return ir::is_arg(kind) ? std::vector{value, variable} : std::vector{variable};
@@ -43,6 +46,8 @@ class ReductionRows {
   virtual void reduce() = 0;
 
   bool depends_on_column(const Expr& e) const;
+  // All outputs of a row's columns are of 16 bits or fewer.
+  bool stores_16_bits() const;
   // The element of an array that keeps a thread's part of a row.
   SymInt cache_index() const { return iteration_ * width_ + v_; }
   // Replaces what earlier stages kept.

@@ -11,6 +11,7 @@ namespace tcc::sched {
 namespace {
 
 using ir::ExprNode;
+using ir::Fn;
 using ir::ReduceKind;
 
 class ReductionStages : public ReductionRows {
@@ -23,8 +24,23 @@ class ReductionStages : public ReductionRows {
   using Result = RowResult;
 
   void reduce() override {
+    if (plan_.exponentials) use_terms();
     if (cached_) choose_cached();
     for (int stage = 0; stage < plan_.stages; ++stage) reduce_stage(stage);
+  }
+
+  // Takes the cheaper exponential for the sum, where the outputs do not show the difference.
+  void use_terms() {
+    const Expr exponential = stage_values_[1][0];
+    if (exponential->kind != ExprNode::Kind::call || exponential->fn != Fn::exp) return;
+    const auto is_it = [&](const Expr& e) { return e == exponential; };
+    bool stored = false;
+    for (const Expr& value : full_values_)
+      ir::visit(value, [&](const Expr& e) { stored |= is_it(e); });
+    if (stored && !stores_16_bits()) return;
+    const Expr term = ir::call(Fn::exp_term, exponential->args);
+    stage_values_[1][0] = term;
+    ir::rewrite_all(full_values_, [&](const Expr& e) { return is_it(e) ? term : nullptr; });
   }
 
   // Finds what a stage computes per element and a later one wants again, topmost first.
@@ -139,9 +155,10 @@ class ReductionStages : public ReductionRows {
   Block step(const Result& result, const Expr& value) const {
     if (ir::is_arg(result.kind))
       return combine(result.kind, result.variables(), {value, ir::index_value(col_)});
-    if (width_ == 1) return combine(result.kind, {result.variable}, {value});
+    if (width_ == 1)
+      return {assign(result.variable, result.step(ir::read(result.variable), value))};
     const Variable& sums = accumulators(result);
-    return {set_element(sums, v_, combine_values(result.kind, ir::element(sums, v_), value))};
+    return {set_element(sums, v_, result.step(ir::element(sums, v_), value))};
   }
 
   // All threads of a row combine these: the results of a thread's rows, or that of its row.
@@ -161,7 +178,8 @@ class ReductionStages : public ReductionRows {
   void fold_lanes(const Result& result) {
     body_->push_back(declare(result.variable, ir::element(result.lanes, 0)));
     for (int64_t v = 1; v < width_; ++v)
-      append(*body_, combine(result.kind, {result.variable}, {ir::element(result.lanes, v)}));
+      body_->push_back(assign(
+          result.variable, result.step(ir::read(result.variable), ir::element(result.lanes, v))));
   }
 
   // All reductions of a stage at once: one exchange of a cluster.

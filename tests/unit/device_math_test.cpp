@@ -494,6 +494,17 @@ TEST(DeviceMath, MinimumAndMaximum) {
   check_extremum<double>(fused::tcc_max_f64, torch_maximum);
 }
 
+TEST(DeviceMath, MaximumOfNumbers) {
+  const std::vector<float> x = special_values<float>();
+  for (float a : x)
+    for (float b : x) {
+      const float r = fused::tcc_max_number_f32(a, b);
+      const bool numbers = !std::isnan(a) && !std::isnan(b);
+      EXPECT_TRUE(numbers ? r == std::max(a, b) : std::isnan(r) || r == a || r == b)
+          << a << " " << b << " gives " << r;
+    }
+}
+
 template <class T>
 void check_predicates(bool (*isnan)(T), bool (*isinf)(T), bool (*isfinite)(T), T (*sign)(T)) {
   for (T x : arguments<T>(1000, -2, 2)) {

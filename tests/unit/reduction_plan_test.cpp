@@ -53,6 +53,72 @@ TEST(ReductionPlan, OtherReductionsAreNotOnline) {
                    .online);
 }
 
+bool maxima_need_nan(const std::string& dtype, const std::string& nodes) {
+  const ReductionPlan plan = planned(dtype, nodes);
+  return std::ranges::all_of(plan.reductions, &ReductionPlan::Reduction::needs_nan);
+}
+
+// A NaN of a row is in the sum by which it divides.
+TEST(ReductionPlan, MaximaOfSoftmaxNeedNoNan) {
+  for (const char* dtype : {"f32", "bf16", "f16"})
+    for (const char* op : {"softmax", "log_softmax", "logsumexp", "softmin"})
+      for (const int dim : {0, 1})
+        EXPECT_FALSE(maxima_need_nan(dtype, str("{out: y, op: ", op, ", in: [x], dim: ", dim, "}")))
+            << dtype << " " << op << " " << dim;
+  // Of what is computed of x.
+  EXPECT_FALSE(maxima_need_nan("f32",
+                               "{out: a, op: relu, in: [x]}, {out: b, op: mul, in: [a, x]}, "
+                               "{out: y, op: softmax, in: [b], dim: 1}"));
+  // The exponentials are changed before and after they are added up.
+  EXPECT_FALSE(maxima_need_nan("bf16",
+                               "{out: s, op: softmax, in: [x], dim: 1}, "
+                               "{out: t, op: mul, in: [s, x]}, {out: y, op: sqrt, in: [t]}"));
+}
+
+TEST(ReductionPlan, OtherMaximaNeedNan) {
+  const std::string max = "{out: m, op: amax, in: [x], dim: 1, keepdim: true}, ",
+                    terms = max + "{out: d, op: sub, in: [x, m]}, {out: e, op: exp, in: [d]}, ",
+                    sum = "{out: s, op: sum, in: [e], dim: 1, keepdim: true}, ";
+  // Its sum divides nothing, or nothing is added up.
+  EXPECT_TRUE(maxima_need_nan("f32", max + "{out: y, op: sub, in: [x, m]}"));
+  EXPECT_TRUE(maxima_need_nan("f32", terms + sum + "{out: y, op: add, in: [e, m]}"));
+  EXPECT_FALSE(maxima_need_nan("f32", terms + sum + "{out: y, op: div, in: [e, s]}"));
+  // A comparison hides the NaN of the sum, a selection that of the row.
+  EXPECT_TRUE(maxima_need_nan("f32", terms + sum + "{out: y, op: gt, in: [e, s]}"));
+  EXPECT_TRUE(maxima_need_nan("f32", terms + sum +
+                                         "{out: g, op: gt, in: [s, 2]}, "
+                                         "{out: y, op: where, in: [g, e, x]}"));
+  EXPECT_TRUE(maxima_need_nan("f32", max +
+                                         "{out: c, op: clamp, in: [x], min: -1, max: 1}, "
+                                         "{out: g, op: gt, in: [x, 0]}, "
+                                         "{out: z, op: where, in: [g, c, m]}, "
+                                         "{out: e, op: exp, in: [z]}, " +
+                                         sum + "{out: y, op: div, in: [e, s]}"));
+  // What is added up is not of the elements that the maximum is of.
+  EXPECT_TRUE(maxima_need_nan("f32",
+                              "{out: a, op: sign, in: [x]}, "
+                              "{out: m, op: amax, in: [x], dim: 1, keepdim: true}, "
+                              "{out: d, op: sub, in: [a, m]}, {out: e, op: exp, in: [d]}, " +
+                                  sum + "{out: y, op: div, in: [e, s]}"));
+  EXPECT_TRUE(maxima_need_nan("f64", "{out: y, op: softmax, in: [x], dim: 1}"));
+}
+
+TEST(ReductionPlan, AMaximumThatIsStoredNeedsNan) {
+  const backends::Scheduled scheduled = backends::schedule(
+      parse_yaml_graph("tcc: 1\nname: g\ninputs: {x: {dtype: f32, shape: [64, 640]}}\n"
+                       "nodes: [{out: y, op: softmax, in: [x], dim: 1}, "
+                       "{out: m, op: amax, in: [x], dim: 1, keepdim: true}]\noutputs: [y, m]\n",
+                       "g.yaml", "."),
+      target_by_name("vulkan"), {});
+  for (const ScheduledRegion& region : scheduled.regions) {
+    const OrRefusal<ReductionPlan> plan = plan_reduction(region.region());
+    ASSERT_TRUE(plan);
+    EXPECT_TRUE(std::ranges::any_of(plan->reductions, [](const auto& reduction) {
+      return *reduction.node->op->reduction == ir::ReduceKind::max && reduction.needs_nan;
+    }));
+  }
+}
+
 // The region with a reduction of a graph in which convolutions want their channels innermost.
 backends::Scheduled between_convolutions(const std::string& dtype, const std::string& nodes,
                                          const std::string& target) {

@@ -51,14 +51,14 @@ void main() {
       [[unroll]]
       for (i32 v = 0; v < 4; ++v) {
         kept[e * 4 + v] = x[v];
-        max_lane[v] = tcc_max_f32(max_lane[v], x[v]);
+        max_lane[v] = tcc_max_number_f32(max_lane[v], x[v]);
       }
     }
   }
   f32 max1 = max_lane[0];
-  max1 = tcc_max_f32(max1, max_lane[1]);
-  max1 = tcc_max_f32(max1, max_lane[2]);
-  max1 = tcc_max_f32(max1, max_lane[3]);
+  max1 = tcc_max_number_f32(max1, max_lane[1]);
+  max1 = tcc_max_number_f32(max1, max_lane[2]);
+  max1 = tcc_max_number_f32(max1, max_lane[3]);
   f32 other = subgroupShuffleXor(max1, 1u);
   max1 = tcc_max_f32(max1, other);
   f32 other1 = subgroupShuffleXor(max1, 2u);

@@ -34,14 +34,14 @@ extern "C" __global__ void __launch_bounds__(256) amax_sub_exp_sum_reciprocal_ke
       #pragma unroll
       for (i32 v = 0; v < 4; ++v) {
         kept[e * 4 + v] = x[v];
-        max_lane[v] = tcc_max_f32(max_lane[v], x[v]);
+        max_lane[v] = tcc_max_number_f32(max_lane[v], x[v]);
       }
     }
   }
   f32 max1 = max_lane[0];
-  max1 = tcc_max_f32(max1, max_lane[1]);
-  max1 = tcc_max_f32(max1, max_lane[2]);
-  max1 = tcc_max_f32(max1, max_lane[3]);
+  max1 = tcc_max_number_f32(max1, max_lane[1]);
+  max1 = tcc_max_number_f32(max1, max_lane[2]);
+  max1 = tcc_max_number_f32(max1, max_lane[3]);
   f32 other = __shfl_xor_sync(0xffffffffu, max1, 1u);
   max1 = tcc_max_f32(max1, other);
   f32 other1 = __shfl_xor_sync(0xffffffffu, max1, 2u);

@@ -52,18 +52,18 @@ extern "C" __global__ void __launch_bounds__(512) __cluster_dims__(8) amax_sub_e
   for (i32 e = 0; e < 4; ++e) {
     #pragma unroll
     for (i32 v = 0; v < 8; ++v) {
-      part[v] = tcc_max_f32(part[v], x_at[e * 8 + v]);
+      part[v] = tcc_max_number_f32(part[v], x_at[e * 8 + v]);
     }
   }
   f32 higher = max1;
-  higher = tcc_max_f32(higher, part[0]);
-  higher = tcc_max_f32(higher, part[1]);
-  higher = tcc_max_f32(higher, part[2]);
-  higher = tcc_max_f32(higher, part[3]);
-  higher = tcc_max_f32(higher, part[4]);
-  higher = tcc_max_f32(higher, part[5]);
-  higher = tcc_max_f32(higher, part[6]);
-  higher = tcc_max_f32(higher, part[7]);
+  higher = tcc_max_number_f32(higher, part[0]);
+  higher = tcc_max_number_f32(higher, part[1]);
+  higher = tcc_max_number_f32(higher, part[2]);
+  higher = tcc_max_number_f32(higher, part[3]);
+  higher = tcc_max_number_f32(higher, part[4]);
+  higher = tcc_max_number_f32(higher, part[5]);
+  higher = tcc_max_number_f32(higher, part[6]);
+  higher = tcc_max_number_f32(higher, part[7]);
   f32 base = (higher == (-tcc_inf_f32())) ? 0.0f : higher;
   sum = sum * tcc_exp_term_f32(max1 - base);
   max1 = higher;
