@@ -137,11 +137,14 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[8]) {
 #define THREADS WORKGROUP
 #include "coopmat.inc"
 
-// Rounds two weights to a word. None is a NaN that matters: the sum of their row is one, too.
+// Rounds two weights to a word, or one to a number that a conversion keeps: those to bf16 may cut bits off, as NVIDIA's
+// driver 580 does. No weight is a NaN that matters: the sum of their row is one, too.
 #if params_element == Element_bf16
+#define ROUND_WEIGHT(x) uintBitsToFloat(floatBitsToUint(x) + 0x8000u & 0xffff0000u)
 #define PACK_WEIGHTS(low, high) \
   ((floatBitsToUint(low) + 0x8000u) >> 16 | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u))
 #else
+#define ROUND_WEIGHT(x) (x)
 #define PACK_WEIGHTS(low, high) packFloat2x16(f16vec2(low, high))
 #endif
 
