@@ -62,36 +62,6 @@ inline Product draw_product(std::mt19937_64& random) {
   return product;
 }
 
-// Of f32 that are 16-bit values in memory, widened. The result stays f32, or is rounded.
-inline Product draw_widened_product(std::mt19937_64& random) {
-  auto pick = [&](std::initializer_list<int64_t> from) { return test::pick(random, from); };
-  auto size = [&] { return pick({8, 16, 31, 64, 65, 96, 127, 128, 200, 256, 300, 515, 640}); };
-  const int64_t m = size(), n = size(), batch = pick({1, 1, 1, 2, 5});
-  int64_t k = pick({64, 100, 257, 512, 1030, 2048, 4096, 8191});
-  if (m * n * batch * k < (int64_t{1} << 18)) k = 8192;       // worth a matrix unit
-  if (m * n * batch > (int64_t{1} << 17)) k = k % 1024 + 64;  // the reference takes its time
-  const bool a_turned = random() % 3 == 0, b_turned = random() % 2 == 0;
-  const char* const dtype = random() % 2 == 0 ? "f16" : "bf16";
-  Product product;
-  product.tf32 = random() % 5 == 0;
-  std::string& text = product.text;
-  text = str("tcc: 1\nname: product\ninputs:\n  a: {dtype: ", dtype,
-             ", shape: ", a_turned ? shape({batch, k, m}) : shape({batch, m, k}),
-             "}\n  b: {dtype: ", dtype, ", shape: ", b_turned ? shape({n, k}) : shape({k, n}),
-             "}\n  bias: {dtype: f32, shape: ", shape({n}),
-             "}\nnodes:\n  - {out: aw, op: cast, in: [a], dtype: f32}\n"
-             "  - {out: bw, op: cast, in: [b], dtype: f32}\n");
-  if (a_turned) text += "  - {out: at, op: transpose, in: [aw], dim0: 1, dim1: 2}\n";
-  if (b_turned) text += "  - {out: bt, op: transpose, in: [bw], dim0: 0, dim1: 1}\n";
-  text += str("  - {out: p, op: matmul, in: [", a_turned ? "at" : "aw", ", ",
-              b_turned ? "bt" : "bw", "]}\n  - {out: q, op: add, in: [p, bias]}\n");
-  if (random() % 3 == 0)
-    text += str("  - {out: y, op: cast, in: [q], dtype: ", dtype, "}\noutputs: [y]\n");
-  else
-    text += random() % 2 == 0 ? "outputs: [p]\n" : "outputs: [q]\n";
-  return product;
-}
-
 // An input of bytes: of any value, of the extreme ones alone, or of zeros and ones.
 inline std::string draw_bytes(std::mt19937_64& random, const std::string& name,
                               const std::string& dims, bool is_signed) {

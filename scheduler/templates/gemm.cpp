@@ -22,9 +22,6 @@ constexpr int64_t kLeastK = 8, kLeastProducts = 1 << 18;
 constexpr int64_t kLeastRows = 64;   // of exact f32, or columns
 constexpr int64_t kMostColumns = 8;  // of a segment
 constexpr int64_t kCopyAlignment = 16;
-// The unit whose kernels can add up sums of one k tile in f32, and the most products of such a sum.
-constexpr std::string_view kPromotingUnit = "wgmma";
-constexpr int64_t kPromotedSum = 64;
 
 ContractionTile tile_of_plan(const ContractionTile& tile, bool swapped) {
   if (!swapped) return tile;
@@ -129,12 +126,10 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
   const bool exact =
       !bytes && !f8 && !is_low_precision(region.anchor->outputs[0]->dtype()) && !region.tf32;
   const int64_t exact_sum = target.exact_sum(unit, a->dtype, b->dtype, sum);
-  const bool truncates = exact && exact_sum > 0 && plan->k.size().range().hi > exact_sum;
-  if (truncates && (unit != kPromotingUnit || exact_sum < kPromotedSum))
+  if (exact && exact_sum > 0 && plan->k.size().range().hi > exact_sum)
     return Refusal{str(unit, " units truncate sums of ", plan->k.size(),
                        " products, whose result is ", name(region.anchor->outputs[0]->dtype()))};
-  const bool promoted = truncates || (is_f8(a->dtype) && !region.unit_sums);
-  return Gemm{*std::move(plan), *a, *b, a->dtype, promoted, false};
+  return Gemm{*std::move(plan), *a, *b, a->dtype, is_f8(a->dtype) && !region.unit_sums, false};
 }
 
 OrRefusal<Gemm> plan_exact_gemm(const Region& region) {

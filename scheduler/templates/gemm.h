@@ -20,8 +20,7 @@ struct Gemm {
   ContractionPlan plan;
   MatrixOperand a, b;         // the plan's
   DType dtype = DType::bf16;  // of both, but i8 and u8 may be mixed, and the kinds of f8
-  // The matrix unit's sums are of one k tile each, and are added up in f32: of f8, which it sums in
-  // 14 bits, and of long sums whose result is f32.
+  // The matrix unit sums f8 in 14 bits; its sums are of one k tile each, and are added up in f32.
   bool promoted = false;
   bool exact = false;  // f32 that FMA units multiply as it is
 
@@ -40,8 +39,7 @@ struct Gemm {
 bool is_of_exact_f32(const Region& region);
 
 // Refuses what is no product of matrices that the target's `unit` multiplies, where f32 results
-// would lose bits by its truncated sums, which those of f8 may, and what is too small to gain.
-// Operands of f32 that are 16-bit values in memory, widened, are multiplied as these. Sums
+// would lose bits by its truncated sums, which those of f8 may, and what is too small to gain. Sums
 // of bytes are exact: 32-bit integers that wrap. A unit that does not multiply f8 reads it as a
 // wider type.
 OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::string_view unit);

@@ -1,7 +1,6 @@
 // Random matrix products with random configs of every template that takes them, against the
 // reference.
 #include <atomic>
-#include <cmath>
 #include <thread>
 
 #include "backends/pipeline.h"
@@ -63,55 +62,6 @@ Product draw_f8_product(std::mt19937_64& random) {
 
 TEST(MatrixProducts, OnWgmmaAgreeWithTheReference) { check_products("wgmma", draw_product); }
 TEST(MatrixProducts, OnMmaAgreeWithTheReference) { check_products("mma", draw_product); }
-
-// Long sums of f32 results are promoted on wgmma.
-TEST(MatrixProducts, OfWidenedOperandsOnWgmmaAgreeWithTheReference) {
-  int64_t promoted = 0;
-  check_products("wgmma", draw_widened_product, [&](const exec::Executable& executable) {
-    for (const exec::KernelBinary& kernel : executable.kernels)
-      promoted += kernel.template_name == "gemm_sm90" &&
-                  kernel.source.find("p.promoted = true;") != std::string::npos;
-  });
-  if (!::testing::Test::IsSkipped()) { EXPECT_GT(promoted, 5); }
-}
-TEST(MatrixProducts, OfWidenedOperandsOnMmaAgreeWithTheReference) {
-  check_products("mma", draw_widened_product);
-}
-// An infinity and a NaN of one tile of k reach their rows and columns, and no others.
-TEST(MatrixProducts, OfWidenedOperandsKeepInfinitiesAndNaN) {
-  const auto device = runtime::open_device("cuda:0");
-  for (const char* dtype : {"f16", "bf16"}) {
-    const ir::Graph graph =
-        parse_yaml_graph(str("tcc: 1\nname: linear\ninputs:\n  x: {dtype: ", dtype,
-                             ", shape: [130, 1024]}\n  w: {dtype: ", dtype,
-                             ", shape: [72, 1024]}\nnodes:\n"
-                             "  - {out: a, op: cast, in: [x], dtype: f32}\n"
-                             "  - {out: b, op: cast, in: [w], dtype: f32}\n"
-                             "  - {out: y, op: linear, in: [a, b]}\noutputs: [y]\n"),
-                         "linear.yaml", ".")
-            .bind({});
-    std::vector<Tensor> inputs = draw_inputs(graph, {.lo = -1, .hi = 1, .seed = 3});
-    const auto set = [&](int input, int64_t row, int64_t column, double value) {
-      inputs[static_cast<size_t>(input)].set(row * 1024 + column, value);
-    };
-    set(0, 0, 70, INFINITY);
-    set(0, 1, 70, INFINITY);
-    set(0, 1, 900, -INFINITY);
-    set(0, 100, 1023, NAN);
-    set(1, 5, 0, -INFINITY);
-    set(1, 71, 64, NAN);
-    set(1, 9, 70, 0);  // times infinity
-    exec::Executable executable = backends::compile(graph, device->target(), {});
-    runtime::Context context(
-        std::make_shared<const runtime::Program>(device, std::move(executable)));
-    const std::vector<Tensor> outputs = context.run(inputs);
-    EXPECT_EQ(compare_with_reference(graph, inputs, outputs, {}), "") << dtype;
-    EXPECT_TRUE(std::isinf(outputs[0].get(0)));
-    EXPECT_TRUE(std::isnan(outputs[0].get(9)));
-    EXPECT_TRUE(std::isfinite(outputs[0].get(2 * 72)));
-  }
-}
-
 // Workgroups share k.
 Draw in_parts(const Draw& draw) {
   return [draw](std::mt19937_64& random) {

@@ -317,49 +317,6 @@ TEST(MatrixTemplates, SumsOfF8ArePromotedWherePrecisionIsHighest) {
   }
 }
 
-// Operands of f32 that are 16-bit values, widened: with long sums of f32 results.
-std::string widened_product(int64_t m, int64_t n, int64_t k, bool a_turned, bool b_turned,
-                            const char* dtype = "f16") {
-  std::string text = turned_product(m, n, k, a_turned, b_turned, dtype, dtype, "");
-  const size_t product = text.find("  - {out: y,"), operands = text.find("in: [", product) + 5,
-               end = text.find(']', operands);
-  const std::string given = text.substr(operands, end - operands);
-  const size_t comma = given.find(", ");
-  text.replace(operands, end - operands, "aw, bw");
-  return text.insert(product, str("  - {out: aw, op: cast, in: [", given.substr(0, comma),
-                                  "], dtype: f32}\n  - {out: bw, op: cast, in: [",
-                                  given.substr(comma + 2), "], dtype: f32}\n"));
-}
-
-// wgmma sums a tile of k, and f32 registers the tiles, where its own sums are truncated too often.
-// Lower precisions leave the whole sum to the unit.
-TEST(MatrixTemplates, LongSumsOfWidenedOperandsArePromoted) {
-  sched::Target target = sched::target_by_name("cuda:sm_90a");
-  const auto compiled = [&](int64_t k, const char* dtype, bool highest, int layout) {
-    backends::CompileOptions options;
-    options.binaries = false;
-    if (!highest) options.matmul_precision = backends::MatmulPrecision::high;
-    return backends::compile(
-               parse_yaml_graph(widened_product(512, 768, k, layout & 1, layout & 2, dtype),
-                                "widened.yaml", "."),
-               target, options)
-        .kernels.back();
-  };
-  for (const char* dtype : {"f16", "bf16"})
-    for (const int layout : {0, 1, 2, 3})
-      for (const int64_t k : {256, 1000, 4096})
-        for (const bool highest : {true, false}) {
-          const exec::KernelBinary kernel = compiled(k, dtype, highest, layout);
-          EXPECT_EQ(kernel.template_name, "gemm_sm90");
-          EXPECT_NE(
-              kernel.source.find(highest && k > 256 ? "p.promoted = true;" : "p.promoted = false;"),
-              std::string::npos)
-              << dtype << " " << layout << " " << k << " " << highest;
-        }
-  for (exec::MatrixUnit& unit : target.matrix_units) unit.exact_sum = 32;
-  EXPECT_NE(compiled(4096, "f16", true, 0).template_name, "gemm_sm90");
-}
-
 // Bytes are what is in memory: what comes in between may change them.
 TEST(MatrixTemplates, WidenedBytesAreBytesUnlessTheirValuesChange) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
@@ -588,46 +545,22 @@ TEST(MatrixTemplates, RandomConfigsOfF8CompileWithoutSpills) {
   }
 }
 
-TEST(MatrixTemplates, RandomConfigsOfPromotedSumsCompileWithoutSpills) {
-  const sched::Target target = sched::target_by_name("cuda:sm_90a");
-  for (uint64_t seed = 1; seed <= 10; ++seed) {
-    const test::RandomConfigs configs(seed);
-    const NoCopies plan;
-    backends::CompileOptions options;
-    options.configs = &configs;
-    options.plan = &plan;
-    const bool ragged = seed % 4 == 0;
-    const std::string text = widened_product(ragged ? 301 : 512, ragged ? 778 : 1024,
-                                             ragged ? 1001 : 768, seed & 1, seed & 2,
-                                             seed % 5 == 0   ? "f8e4m3"
-                                             : seed % 3 == 0 ? "bf16"
-                                                             : "f16");
-    const exec::Executable executable =
-        backends::compile(parse_yaml_graph(text, "widened.yaml", "."), target, options);
-    const exec::KernelBinary& kernel = executable.kernels.back();
-    EXPECT_EQ(kernel.template_name, "gemm_sm90");
-    EXPECT_EQ(test::frame_bytes(kernel.code), 0) << kernel.config << "\n" << text;
-  }
-}
-
 // The most accumulators that the rule of registers allows, and what it refuses.
 TEST(MatrixTemplates, ConfigsAtTheLimitOfRegistersCompileWithoutSpills) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
   const std::string tiles = linear(4096, 4096, 4096, true), rows = linear(512, 512, 1023, true),
-                    promoted = f8_product(512, 2048, 4096, false, true),
-                    widened = widened_product(512, 2048, 4096, true, false);
+                    promoted = f8_product(512, 2048, 4096, false, true);
   struct Limit {
     const std::string& text;
     int64_t block_m, block_n, groups;
     bool legal;
   };
   const Limit limits[] = {
-      {tiles, 128, 128, 1, true},    {tiles, 64, 256, 1, true},      {tiles, 128, 160, 1, false},
-      {tiles, 256, 192, 2, true},    {tiles, 256, 224, 2, false},    {tiles, 192, 160, 3, true},
-      {tiles, 192, 192, 3, false},   {rows, 128, 128, 1, true},      {rows, 256, 128, 2, true},
-      {rows, 256, 160, 2, false},    {rows, 192, 64, 3, false},      {promoted, 64, 128, 1, true},
-      {promoted, 128, 192, 2, true}, {promoted, 128, 256, 2, false}, {widened, 64, 128, 1, true},
-      {widened, 128, 192, 2, true},  {widened, 128, 256, 2, false}};
+      {tiles, 128, 128, 1, true},    {tiles, 64, 256, 1, true},     {tiles, 128, 160, 1, false},
+      {tiles, 256, 192, 2, true},    {tiles, 256, 224, 2, false},   {tiles, 192, 160, 3, true},
+      {tiles, 192, 192, 3, false},   {rows, 128, 128, 1, true},     {rows, 256, 128, 2, true},
+      {rows, 256, 160, 2, false},    {rows, 192, 64, 3, false},     {promoted, 64, 128, 1, true},
+      {promoted, 128, 192, 2, true}, {promoted, 128, 256, 2, false}};
   const NoCopies plan;
   for (const Limit& limit : limits) {
     const sched::Config config{{"block_m", limit.block_m},

@@ -16,10 +16,10 @@ struct GemmSm90 {
   Int groups = 2;
   bool pingpong = false;  // each of two groups has tiles of its own
   Int cluster_m = 1, cluster_n = 1, split_k = 1;
-  Int band = 1;                   // rows of clusters that are walked together
-  Int stages = 2;                 // tiles of k in shared memory
-  Int clusters = 1;               // clusters of the launch
-  bool promoted = false;          // f32 registers add up the unit's sums, of one k tile each
+  Int band = 1;           // rows of clusters that are walked together
+  Int stages = 2;         // tiles of k in shared memory
+  Int clusters = 1;       // clusters of the launch
+  bool promoted = false;  // f32 registers add up the unit's sums of f8, one k tile at a time
   Residual residual, residual_2;  // that the epilogue reads from shared memory
   Int strips = 0;                 // parts of them in shared memory, of each group
   bool fixed_a = false, fixed_b = false;  // no kernel writes the operand

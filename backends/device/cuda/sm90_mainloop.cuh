@@ -50,12 +50,13 @@ TCC_FN void multiply(typename Unit::Acc (&acc)[SLABS][Unit::SUMS], Stages& stage
   release(last);
 }
 
-// The same where the unit's sums are not exact enough for the result: it adds up one k tile, f32 registers the tiles.
+// The same for K-major operands whose sums the unit keeps in few bits: it adds up one k tile, f32 registers the tiles.
 // The other groups' products run under these additions.
 template <class Unit, i32 LAST_STEPS = 4, i32 SLABS, class Stages, class ReleaseStage, class Issued>
 TCC_FN void multiply_promoted(typename Unit::Acc (&acc)[SLABS][Unit::SUMS], Stages& stages, u32 offset_a, u32 offset_b,
                               i32 k_begin, i32 k_end, const ReleaseStage& release, const Issued& issued,
                               i32 last_tile = 0) {
+  static_assert(Unit::a_major_k && Unit::b_major_k, "operands of 8 bits are K-major");
   typename Unit::Acc part[Unit::SUMS];
 #pragma unroll
   for (i32 m = 0; m < SLABS; ++m)

@@ -124,6 +124,7 @@ template <Element A, Element B, bool A_MAJOR_K, bool B_MAJOR_K, Sum SUM, i32 COL
 struct Wgmma {
   using Acc = SumType<SUM>;
   static constexpr i32 COLUMNS = COLUMNS_, SUMS = COLUMNS / 2;  // accumulators of a thread
+  static constexpr bool a_major_k = A_MAJOR_K, b_major_k = B_MAJOR_K;
   // A description grows by these for a k step, and for the m-th 64 rows of A.
   __device__ __forceinline__ static constexpr u32 step_a(i32 step) { return wgmma_step<ROWS_A>(step, A_MAJOR_K); }
   __device__ __forceinline__ static constexpr u32 step_b(i32 step) { return wgmma_step<ROWS_B>(step, B_MAJOR_K); }
