@@ -85,7 +85,7 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
   }
   const std::optional<double> apart = seconds_apart(groups, seed, default_seconds);
   const double together = default_seconds.of(**match);
-  // What is between may be larger than all else: one kernel keeps nothing of it, whatever it takes.
+  // Scores may be larger than all else: one kernel keeps none of them, whatever it takes.
   constexpr double kMostBetween = 1 << 30;
   if (!apart || together <= *apart || bytes_between(seed) > kMostBetween) return "";
   const auto microseconds = [](double seconds) {

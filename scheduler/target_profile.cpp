@@ -176,7 +176,7 @@ constexpr std::string_view kExtends = "extends";
 
 using Entries = std::map<std::string, Entry>;  // by key
 
-// What one file says.
+// The keys of one file.
 Entries read_entries(const std::string& text, const std::string& file) {
   YAML::Node root;
   try {
@@ -211,7 +211,7 @@ fs::path base_file(const Entry& extends) {
   return folder / (name + ".yaml");
 }
 
-// What a file says, and what it does not say as the profiles say that it extends.
+// The keys of a file, and those that it lacks from the profiles that it extends.
 Entries read_chain(const std::string& text, const std::string& file) {
   Entries entries = read_entries(text, file);
   std::set<std::string> files = {fs::path(file).filename().string()};

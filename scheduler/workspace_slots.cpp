@@ -16,7 +16,7 @@ bool is_of_few_zeros(const Workspace& workspace) {
 std::vector<size_t> share_slots(std::span<const Workspace> choice, std::vector<Workspace>& slots) {
   std::vector<size_t> numbers;
   for (const Workspace& one : choice) {
-    // Of the workspace, and not of the slot, whose size may be a number where this one's is open.
+    // The workspace decides, not the slot, whose size may be a number where this one's is open.
     const bool is_zeroed = is_of_few_zeros(one);
     size_t number = 0;
     while (number < slots.size() &&

@@ -88,7 +88,7 @@ OrRefusal<Plan> plan_of(const Region& region, const Target& target) {
   if (!filter) return filter.refusal();
   if (image->channel != 1) return Refusal{"channels are no neighbours in its image"};
   d.image = *image;
-  // Of a filter the outer dim are the channels.
+  // A filter's outer dim are the channels.
   d.filter = *filter;
   d.filter.channel = filter->outer;
   d.filter.outer = 0;

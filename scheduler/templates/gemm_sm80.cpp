@@ -203,7 +203,7 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     constexpr double kLatency = 1700;  // until a tile of k is there,
     constexpr double kFill = 3000;     // and until the first one is, with the end of a round
     constexpr double kPixels = 40;     // until the addresses of a step's vectors of an image are
-    // Of an image that threads take apart: bytes of vectors a cycle, and cycles of a thread's
+    // An image that threads take apart: bytes of vectors a cycle, and cycles of a thread's
     // single element, each of which waits for the one before.
     constexpr double kGathered = 12, kSingle = 500;
     // Sums of parts: cycles of arriving and waiting, and of storing and adding a thread's share.

@@ -56,7 +56,7 @@ bool is_nan_of(const Expr& e, const Leaf& leaf) {
   return found.contains(e.get());
 }
 
-// What is known of a row that has a NaN, where its maximum may be any number.
+// The knowledge of a row that has a NaN, where its maximum may be any number.
 class RowWithNan {
  public:
   RowWithNan(const ir::Variable& max, const Expr& reduced) : reduced_(reduced) {

@@ -65,7 +65,7 @@ TEST(ReductionPlan, MaximaOfSoftmaxNeedNoNan) {
       for (const int dim : {0, 1})
         EXPECT_FALSE(maxima_need_nan(dtype, str("{out: y, op: ", op, ", in: [x], dim: ", dim, "}")))
             << dtype << " " << op << " " << dim;
-  // Of what is computed of x.
+  // The maximum is of values that are computed of x.
   EXPECT_FALSE(maxima_need_nan("f32",
                                "{out: a, op: relu, in: [x]}, {out: b, op: mul, in: [a, x]}, "
                                "{out: y, op: softmax, in: [b], dim: 1}"));
@@ -94,7 +94,7 @@ TEST(ReductionPlan, OtherMaximaNeedNan) {
                                          "{out: z, op: where, in: [g, c, m]}, "
                                          "{out: e, op: exp, in: [z]}, " +
                                          sum + "{out: y, op: div, in: [e, s]}"));
-  // What is added up is not of the elements that the maximum is of.
+  // The sum is not of the elements that the maximum is of.
   EXPECT_TRUE(maxima_need_nan("f32",
                               "{out: a, op: sign, in: [x]}, "
                               "{out: m, op: amax, in: [x], dim: 1, keepdim: true}, "

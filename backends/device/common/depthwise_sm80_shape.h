@@ -75,7 +75,7 @@ constexpr Int lines_at_once(const DepthwiseSm80& d, Int items) {
   return most(1, threads(d) / items);
 }
 constexpr Int pieces(const DepthwiseSm80& d, Int items) { return ceil_div(items, threads(d)); }
-// Of all lines, those that a thread asks for before it waits: about as many each time.
+// The lines that a thread asks for before it waits: about as many each time.
 constexpr Int waits(const DepthwiseSm80& d, Int lines, Int items) {
   return ceil_div(ceil_div(lines, lines_at_once(d, items)), 5);
 }

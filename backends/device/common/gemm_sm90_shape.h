@@ -20,8 +20,8 @@ struct GemmSm90 {
   Int stages = 2;         // tiles of k in shared memory
   Int clusters = 1;       // clusters of the launch
   bool promoted = false;  // f32 registers add up the unit's sums of f8, one k tile at a time
-  Residual residual, residual_2;  // that the epilogue reads from shared memory
-  Int strips = 0;                 // parts of them in shared memory, of each group
+  Residual residual, residual_2;          // that the epilogue reads from shared memory
+  Int strips = 0;                         // parts of them in shared memory, of each group
   bool fixed_a = false, fixed_b = false;  // no kernel writes the operand
   Int fold = 0;  // of f32: k tiles whose sums are added up before they join the total; 0: all
 
@@ -43,8 +43,8 @@ struct GemmSm90 {
     visit("residual", residual);
     visit("residual_2", residual_2);
     visit("strips", strips);
-    if (fixed_a) visit("fixed_a", fixed_a);
-    if (fixed_b) visit("fixed_b", fixed_b);
+    visit("fixed_a", fixed_a);
+    visit("fixed_b", fixed_b);
     visit("fold", fold);
   }
 };

@@ -66,7 +66,7 @@ TCC_FN void begin_copies(const A& a, const B& b, Stages stages, i32 k_begin, i32
 }
 
 // Brings the k tiles [k_begin, k_end) of A and B, of BLOCK_K elements, to the pipeline's stages, B's A_BYTES behind A's.
-// Of the first `begun` tiles BEGUN says whose copies are under way (begin_copies): 1: A's, 2: B's.
+// The copies of one operand's first `begun` tiles are under way (begin_copies). BEGUN says whose: 1: A's, 2: B's.
 // REGISTERS of a thread may hold loads in flight, those of computed operands included. `copies`: this warp issues copies.
 template <i32 BLOCK_K, i32 A_BYTES, i32 REGISTERS, i32 COMPUTED_REGISTERS, i32 BEGUN, class A, class B, class Stages>
 TCC_FN void produce(A& a, B& b, Stages& stages, i32 k_begin, i32 k_end, bool copies, i32 begun) {

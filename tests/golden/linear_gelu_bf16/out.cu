@@ -65,6 +65,8 @@ constexpr tcc::kernels::GemmSm90 tcc_parameters() {
   p.residual_2.element = Element::bf16;
   p.residual_2.rank = 0;
   p.strips = 0;
+  p.fixed_a = false;
+  p.fixed_b = false;
   p.fold = 0;
   return p;
 }
