@@ -31,7 +31,7 @@ std::vector<size_t> share_slots(std::span<const Workspace> choice, std::vector<W
     Workspace& slot = slots[number];
     const ir::SymInt bytes = ir::max(slot.bytes(), one.bytes());
     slot.dtype = DType::i32;
-    slot.elements = ir::floordiv(bytes, size_bytes(DType::i32));
+    slot.elements = ir::ceildiv(bytes, size_bytes(DType::i32));
   }
   return numbers;
 }

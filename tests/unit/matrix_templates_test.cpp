@@ -449,6 +449,11 @@ TEST(MatrixTemplates, CopiesOfConstantsBeginBeforeTheWait) {
       EXPECT_TRUE(kernel.waits);
       EXPECT_EQ(test::copies_before_wait(kernel.code) > 0, constant) << kernel.config;
     }
+  // Rows that threads shift are read as soon as they are set up, which is after the wait.
+  const auto graph = parse_yaml_graph(linear(512, 1024, 777, false, true), "l.yaml", ".");
+  const exec::Executable executable =
+      backends::compile(graph, sched::target_by_name("cuda:sm_90a"), {});
+  for (const exec::KernelBinary& kernel : executable.kernels) EXPECT_TRUE(kernel.waits);
 }
 
 TEST(MatrixTemplates, RandomConfigsOfExactF32CompileWithoutSpills) {

@@ -66,9 +66,12 @@ constexpr bool by_threads(const GemmSm90& g) {
   return !is_copied(g.product.a.load) || !is_copied(g.product.b.load);
 }
 // Whether copies of A, or of B, begin while the launch before runs: those of an operand that no
-// kernel writes, beside one that must be waited for.
+// kernel writes, beside one that must be waited for. Rows are read as soon as they are set up, and
+// wait for that launch.
 constexpr bool begins_early(const GemmSm90& g) {
-  return g.fixed_a != g.fixed_b && is_copied(g.fixed_a ? g.product.a.load : g.product.b.load);
+  const Operand &fixed = g.fixed_a ? g.product.a : g.product.b,
+                &other = g.fixed_a ? g.product.b : g.product.a;
+  return g.fixed_a != g.fixed_b && is_copied(fixed.load) && other.load != Load::rows;
 }
 constexpr Int threads(const GemmSm90& g) { return kGroupThreads * (1 + g.groups); }
 constexpr Int cluster(const GemmSm90& g) { return g.cluster_m * g.cluster_n * g.split_k; }
