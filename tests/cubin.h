@@ -35,16 +35,11 @@ inline int64_t frame_bytes(std::span<const uint8_t> cubin) {
 // Instructions of a cubin of sm_90 that copy boxes of tensors, before its kernels wait for the
 // launch before them.
 inline int64_t copies_before_wait(std::span<const uint8_t> cubin) {
-  constexpr size_t kInstruction = 16;
-  constexpr unsigned kOperation = 0x1ff, kWait = 0x02e, kCopy = 0x1b4;  // ACQBULK, UTMALDG
+  constexpr unsigned kCopy = 0x1b4;  // UTMALDG
   int64_t copies = 0;
-  each_section(cubin, [&](std::string_view name, std::span<const uint8_t> text) {
-    if (!name.starts_with(".text.")) return;
-    for (size_t at = 0; at + kInstruction <= text.size(); at += kInstruction) {
-      const unsigned operation = read_at<uint16_t>(text, at) & kOperation;
-      if (operation == kWait) return;
-      copies += operation == kCopy;
-    }
+  backends::each_instruction(cubin, [&](unsigned operation, std::span<const uint8_t>) {
+    copies += operation == kCopy;
+    return operation != backends::kWaitOperation;
   });
   return copies;
 }

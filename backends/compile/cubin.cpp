@@ -25,34 +25,37 @@ void each_section(
   }
 }
 
-bool waits_first(std::span<const uint8_t> cubin) {
+void each_instruction(
+    std::span<const uint8_t> cubin,
+    const std::function<bool(unsigned operation, std::span<const uint8_t> instruction)>& visit) {
   constexpr size_t kInstruction = 16;
-  constexpr unsigned kOperation = 0x1ff, kWait = 0x02e;  // of an instruction's first bits
+  constexpr unsigned kOperation = 0x1ff;  // of an instruction's first bits
+  each_section(cubin, [&](std::string_view name, std::span<const uint8_t> text) {
+    if (!name.starts_with(".text.")) return;
+    for (size_t at = 0; at + kInstruction <= text.size(); at += kInstruction)
+      if (!visit(read_at<uint16_t>(text, at) & kOperation, text.subspan(at, kInstruction))) return;
+  });
+}
+
+bool waits_first(std::span<const uint8_t> cubin) {
   // LD LDG ST STG RED ATOM ATOMG LDGSTS. Copies of boxes stay where a source has them: they are
   // `asm volatile`, as the wait is.
   constexpr unsigned kAccesses[] = {0x180, 0x181, 0x185, 0x186, 0x18e, 0x18a, 0x1a8, 0x1ae};
   constexpr unsigned kLoad = 0x181;                                            // LDG
   constexpr unsigned kEvictionShift = 20, kEvictionMask = 7, kEvictFirst = 0;  // of its third word
-  const auto is_of_fixed = [&](unsigned operation, std::span<const uint8_t> text, size_t at) {
+  const auto is_of_fixed = [&](unsigned operation, std::span<const uint8_t> instruction) {
     return operation == kLoad &&
-           (read_at<uint32_t>(text, at + 8) >> kEvictionShift & kEvictionMask) == kEvictFirst;
+           (read_at<uint32_t>(instruction, 8) >> kEvictionShift & kEvictionMask) == kEvictFirst;
   };
   bool found = false, first = true;
-  each_section(cubin, [&](std::string_view name, std::span<const uint8_t> text) {
-    if (!name.starts_with(".text.")) return;
-    // Instructions after the wait or an access decide nothing more.
-    for (size_t at = 0; at + kInstruction <= text.size(); at += kInstruction) {
-      const unsigned operation = read_at<uint16_t>(text, at) & kOperation;
-      if (operation == kWait) {
-        found = true;
-        return;
-      }
-      if (std::ranges::find(kAccesses, operation) != std::end(kAccesses) &&
-          !is_of_fixed(operation, text, at)) {
-        first = false;
-        return;
-      }
-    }
+  // Instructions after the wait or an access decide nothing more.
+  each_instruction(cubin, [&](unsigned operation, std::span<const uint8_t> instruction) {
+    const bool waits = operation == kWaitOperation,
+               accesses = std::ranges::find(kAccesses, operation) != std::end(kAccesses) &&
+                          !is_of_fixed(operation, instruction);
+    found |= waits;
+    first &= !accesses;
+    return !waits && !accesses;
   });
   return found && first;
 }

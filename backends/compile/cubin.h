@@ -25,6 +25,14 @@ void each_section(
     std::span<const uint8_t> cubin,
     const std::function<void(std::string_view name, std::span<const uint8_t>)>& visit);
 
+// Calls visit(operation, instruction) for the instructions of each kernel of a cubin of sm_90, in
+// the order of the text, until it returns false: then the next kernel's follow.
+void each_instruction(
+    std::span<const uint8_t> cubin,
+    const std::function<bool(unsigned operation, std::span<const uint8_t> instruction)>& visit);
+// The operation that waits for the launch before (ACQBULK).
+inline constexpr unsigned kWaitOperation = 0x02e;
+
 // Returns whether the kernels of a cubin of sm_90 wait for the launch before them (ACQBULK) ahead
 // of all their instructions that reach memory, in the order of the text. ptxas may move a load of
 // read-only memory up past the wait; such a kernel must not overlap the launch before it. Loads of

@@ -31,6 +31,8 @@ struct Gemm {
     int64_t m, n;  // the usual ones
   };
   Sides sides(bool swapped) const;
+  // The operand that is the anchor's input number `input`, 0 or 1.
+  const MatrixOperand& operand_of(int input) const { return plan.a.input == input ? a : b; }
   // Returns the product as the device sources' struct, with the usual sizes.
   kernels::Product product(bool swapped) const;
 };

@@ -217,7 +217,7 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
         (m * static_cast<double>(s.warps_n + 1) + n * static_cast<double>(s.warps_m + 1)) * line /
         kSharedBytes;
     const double image_rows = (s.gemm.plan.a.input == 0) != s.swapped ? m : n;
-    const MatrixOperand& image = s.gemm.plan.a.input == 0 ? s.gemm.a : s.gemm.b;
+    const MatrixOperand& image = s.gemm.operand_of(0);
     const bool singles = s.gemm.gathers && image.vector < 4;
     const double loading =
         s.element == 1

@@ -159,7 +159,7 @@ double load_cycles(const Shape& s) {
   const double kSingleRow = s.bytes ? 120 : 200;  // of single elements
   auto of_rows = [&](const MatrixOperand& operand, int64_t rows) {
     if (kernels::is_copied(operand.load)) return 0.0;
-    const MatrixOperand& image = s.gemm.plan.a.input == 0 ? s.gemm.a : s.gemm.b;
+    const MatrixOperand& image = s.gemm.operand_of(0);
     const double computed = operand.vector < 4 ? kSingleRow / static_cast<double>(operand.vector)
                             : s.gemm.guards && &operand == &image ? kGatheredRow
                                                                   : kComputedRow;

@@ -27,11 +27,6 @@ Layout packed_weight(const ir::Shape& shape, bool along_k) {
   return Layout::ordered(shape, order);
 }
 
-// The operand of the plan that is the anchor's input number `input`.
-const MatrixOperand& operand_of(const Gemm& gemm, int input) {
-  return gemm.plan.a.input == input ? gemm.a : gemm.b;
-}
-
 // Other layouts of a buffer: its rows padded, the shortest rows first; or, for matrix units that
 // read them along k alone, inner dims that move outside of others, whose rows are padded then.
 std::vector<Layout> other_layouts(const ir::Shape& shape, const Layout& dense,
@@ -57,7 +52,7 @@ std::vector<Layout> other_layouts(const ir::Shape& shape, const Layout& dense,
 // The first of the other layouts of the operand's buffer in which its lines are whole vectors.
 std::optional<LayoutWish> padded_operand(const Region& region, const Gemm& gemm, int input,
                                          const Target& target, std::string_view unit) {
-  const MatrixOperand& operand = operand_of(gemm, input);
+  const MatrixOperand& operand = gemm.operand_of(input);
   const bool is_view = operand.load != Load::computed;
   const bool turned = is_view && along_k_alone(operand.dtype) && !operand.major_k;
   if (operand.load != Load::rows && !turned) return std::nullopt;
@@ -71,7 +66,7 @@ std::optional<LayoutWish> padded_operand(const Region& region, const Gemm& gemm,
     changed.layouts[value] = layout;
     const OrRefusal<Gemm> product = plan_gemm(changed, target, unit);
     if (!product) continue;
-    const MatrixOperand& changed_operand = operand_of(*product, input);
+    const MatrixOperand& changed_operand = product->operand_of(input);
     if (changed_operand.load == Load::tiles && (!turned || changed_operand.major_k))
       return LayoutWish{value, layout};
   }

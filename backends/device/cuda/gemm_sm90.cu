@@ -55,7 +55,6 @@ constexpr GemmSm90 example() {
 constexpr GemmSm90 params = example();
 #define WGMMA_N 256
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP, 1) __cluster_dims__(2) gemm(f32* __restrict__ b0, const __grid_constant__ TensorMap map_a, const __grid_constant__ TensorMap map_b)
-#define TCC_BEGIN
 #define TCC_RELEASE
 #define TCC_WAIT
 #define TCC_BLOCK blockIdx.x
@@ -247,6 +246,7 @@ TCC_ENTRY {
     cluster_sync();
   else
     __syncthreads();
+  TCC_RELEASE
 
   // Tells the compiler that it is uniform, and so is a loop of copies, which is short then; that of loads would spill.
   const i32 warp_of_all = __shfl_sync(~0u, thread / 32, 0);
@@ -256,8 +256,7 @@ TCC_ENTRY {
   auto operand_a = [&](const Tile& tile) {
     u16 mask = 0;
     for (i32 n = 0; n < CLUSTER_N; ++n) mask |= u16(1 << (cluster_m + n * CLUSTER_M));
-    return operand_at<SideA>(hooks_a, maps[0], cluster_n, mask, tile.batch, tile.row, thread,
-                             k_begin, SIZE_M, SIZE_K);
+    return operand_at<SideA>(hooks_a, maps[0], cluster_n, mask, tile.batch, tile.row, thread, k_begin, SIZE_M, SIZE_K);
   };
   auto operand_b = [&](const Tile& tile) {
     const u16 mask = u16(((1 << CLUSTER_M) - 1) << (cluster_n * CLUSTER_M));
@@ -267,17 +266,13 @@ TCC_ENTRY {
   // Constants need not wait for the launch before: their first k tiles are on their way when it ends.
   constexpr i32 BEGUN = !sm90::begins_early(params) ? 0 : params.fixed_a ? 1 : 2;
   const i32 begun = k_end - k_begin < params.stages ? k_end - k_begin : params.stages;
-  if constexpr (BEGUN != 0) {
-    TCC_RELEASE
+  if constexpr (BEGUN != 0)
     if (warp_of_all == 0 && first_tile < TILES) {
       const Tile tile = tile_of(first_tile);
       begin_copies<BEGUN == 1, sm90::block_k(params), sm90::a_bytes(params)>(operand_a(tile), operand_b(tile), stages,
                                                                               k_begin, begun);
     }
-    TCC_WAIT
-  } else {
-    TCC_BEGIN
-  }
+  TCC_WAIT
 
   if (BY_THREADS ? thread < 128 : warp_of_all < 4) {
     if constexpr (GROUPS > 1) shrink_registers<sm90::producer_registers(params)>();

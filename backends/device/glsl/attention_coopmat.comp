@@ -141,8 +141,7 @@ void epilogue(i32 batch, i32 row, i32 part, in f32 acc[8]) {
 // driver 580 does. No weight is a NaN that matters: the sum of their row is one, too.
 #if params_element == Element_bf16
 #define ROUND_WEIGHT(x) uintBitsToFloat(floatBitsToUint(x) + 0x8000u & 0xffff0000u)
-#define PACK_WEIGHTS(low, high) \
-  ((floatBitsToUint(low) + 0x8000u) >> 16 | ((floatBitsToUint(high) + 0x8000u) & 0xffff0000u))
+#define PACK_WEIGHTS(low, high) (floatBitsToUint(ROUND_WEIGHT(low)) >> 16 | floatBitsToUint(ROUND_WEIGHT(high)))
 #else
 #define ROUND_WEIGHT(x) (x)
 #define PACK_WEIGHTS(low, high) packFloat2x16(f16vec2(low, high))
