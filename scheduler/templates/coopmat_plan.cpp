@@ -51,6 +51,13 @@ std::set<std::string> coopmat_extensions(const std::set<DType>& operands) {
 
 bool turns_matrices(const Target& target) { return target.vendor == "nvidia"; }
 
+// mma.sync of 16 x 8 x 16, from Ampere on, whose units multiply bf16, too. Read from an H200 by
+// loading a matrix of its elements' numbers.
+bool holds_known_elements(const Target& target) {
+  return target.vendor == "nvidia" &&
+         target.multiplies("coopmat", DType::bf16, DType::bf16, DType::f32);
+}
+
 bool loads_whole_lines(const Target& target) { return target.vendor == "nvidia"; }
 
 int64_t shared_bytes_of_unit(const Target& target) {

@@ -34,6 +34,10 @@ std::set<std::string> coopmat_extensions(const std::set<DType>& operands);
 // AMD's compiler loads each of their elements into a register of its own.
 bool turns_matrices(const Target& target);
 
+// Returns whether a thread's elements of a matrix of 16 x 16 are those that device sources load
+// directly (gemm_coopmat.comp).
+bool holds_known_elements(const Target& target);
+
 // Returns whether half a line of the first cache takes as long as a whole one.
 bool loads_whole_lines(const Target& target);
 // Bytes that the workgroups of a unit share. NVIDIA's driver gives all of them what one may have:

@@ -34,6 +34,7 @@ GemmCoopmat parameters_of_config(const CoopmatGemm& gemm, const kernels::Product
   g.unit_k = c["unit_k"];
   g.stages = c["stages"];
   g.paired = c["paired"];
+  g.direct = c["direct"];
   g.slices = c["slices"];
   g.band = c["band"];
   return g;
@@ -77,7 +78,7 @@ int64_t registers_of(const GemmCoopmat& g, bool turns) {
 class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
  public:
   std::string_view name() const override { return "gemm_coopmat"; }
-  int version() const override { return 3; }
+  int version() const override { return 4; }
   int specificity() const override { return 1; }
 
  protected:
@@ -123,7 +124,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {"paired",
          {0, 1},
          "whether two tiles of an operand come at once, in whole lines of memory"},
-        {"slices", {1, 2, 4}, "groups of subgroups that share the k of a tile"},
+        {"direct", {0, 1}, "whether operands go from memory to registers at once"},
+        {"slices", {1, 2, 4, 8}, "groups of subgroups that share the k of a tile"},
         {"band", {1, 4, 8}, "rows of tiles that are walked together"},
     };
   }
@@ -141,6 +143,11 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
          [](const Shape& s) { return coopmat::legal_tiles(s.kernel); }},
         {"paired tiles are lines of 64 bytes along k, which threads load in equal parts",
          [](const Shape& s) { return coopmat::legal_pair(s.kernel); }},
+        {"operands that go to registers at once are chunks of 16 bytes along k, and which elements "
+         "of a matrix a thread holds is known",
+         [known = holds_known_elements(target)](const Shape& s) {
+           return (known || !s.kernel.direct) && coopmat::legal_direct(s.kernel);
+         }},
         {"no more slices than tiles of k",
          [](const Shape& s) { return coopmat::legal_slices(s.kernel); }},
         {"a subgroup multiplies at most 128 matrices in a turn of the main loop",
@@ -182,22 +189,37 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {64, 32, 128, 2, 1},  {32, 32, 128, 2, 1},  {32, 16, 128, 2, 1},  {32, 32, 64, 1, 1},
         {16, 16, 64, 1, 1},   {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},   {32, 32, 32, 2, 2},
     };
+    // Few tiles, whose k subgroups share: nothing of them waits in shared memory.
+    static constexpr Candidate kDirect[] = {
+        {16, 32, 64, 1, 1},  {16, 64, 64, 1, 1},  {32, 32, 64, 1, 1},  {32, 64, 64, 1, 1},
+        {64, 64, 64, 2, 2},  {16, 32, 128, 1, 1}, {16, 64, 128, 1, 1}, {32, 32, 128, 1, 1},
+        {32, 64, 128, 1, 1}, {64, 64, 128, 2, 1},
+    };
     const int64_t element = size_bytes(gemm.dtype);
     std::vector<Config> candidates;
-    for (const exec::MatrixUnit& unit : gemm.units)
+    const auto add = [&](const exec::MatrixUnit& unit, const Candidate& c, int64_t paired,
+                         int64_t direct, int64_t slices) {
+      candidates.push_back({{"block_m", c.block_m},
+                            {"block_n", c.block_n},
+                            {"block_k", c.bytes_k / element},
+                            {"subgroups_m", c.subgroups_m},
+                            {"subgroups_n", c.subgroups_n},
+                            {"unit_m", unit.m},
+                            {"unit_n", unit.n},
+                            {"unit_k", unit.k},
+                            {"stages", 1},
+                            {"paired", paired},
+                            {"direct", direct},
+                            {"slices", slices}});
+    };
+    for (const exec::MatrixUnit& unit : gemm.units) {
       for (const Candidate& c : kCandidates)
         for (const auto& [paired, slices] : {std::pair{0, 1}, {1, 1}, {0, 2}, {0, 4}})
-          candidates.push_back({{"block_m", c.block_m},
-                                {"block_n", c.block_n},
-                                {"block_k", c.bytes_k / element},
-                                {"subgroups_m", c.subgroups_m},
-                                {"subgroups_n", c.subgroups_n},
-                                {"unit_m", unit.m},
-                                {"unit_n", unit.n},
-                                {"unit_k", unit.k},
-                                {"stages", 1},
-                                {"paired", paired},
-                                {"slices", slices}});
+          add(unit, c, paired, 0, slices);
+      if (unit.m != 16 || unit.n != 16 || unit.k != 16) continue;
+      for (const Candidate& c : kDirect)
+        for (const int slices : {1, 2, 4, 8}) add(unit, c, 0, 1, slices);
+    }
     return candidates;
   }
 
@@ -211,10 +233,11 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     const GemmCoopmat& g = s.kernel;
     const double units = target.compute_units;
     const double rate = target.flops_matrix > 0 ? target.flops_matrix : 4 * target.flops_f32;
-    constexpr double kCacheBytes = 24;    // a cycle, that one unit reads from the last-level cache
-    constexpr double kSharedBytes = 128;  // a cycle, of shared memory
-    constexpr double kFill = 1500;        // cycles until the first tile is there
-    constexpr double kMultiplied = 1.5;   // cycles of products with barriers over those alone
+    constexpr double kCacheBytes = 24;  // a cycle, that one unit reads from the last-level cache
+    constexpr double kDirectCacheBytes = 23;  // the same, where nothing else waits
+    constexpr double kSharedBytes = 128;      // a cycle, of shared memory
+    constexpr double kFill = 1500;            // cycles until the first tile is there
+    constexpr double kMultiplied = 1.5;       // cycles of products with barriers over those alone
     // Cycles between two tiles of k that nothing hides, and where loads are of whole lines.
     constexpr double kLatency = 1000, kLineLatency = 680;
     constexpr double kThreads = 128;  // that keep all matrix units of a compute unit busy
@@ -255,6 +278,22 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     const auto tiles = static_cast<double>(s.tiles);
     const double rounds = std::ceil(tiles / (units * resident));
     const double busy = std::min(resident, std::ceil(tiles / units));
+    if (g.direct) {
+      // All units wait for the last-level cache together, and each for its first cache, from which
+      // subgroups load what is theirs.
+      constexpr double kFirstCacheBytes = 64, kDirectLatency = 900;
+      const double loaded =
+          slices * line / kFirstCacheBytes *
+          (m * static_cast<double>(g.subgroups_n) + n * static_cast<double>(g.subgroups_m));
+      const double from_cache =
+          tiles * turns * slices * (m + n) * line / (kDirectCacheBytes * units);
+      const double turn = std::max(
+          {busy * multiplied, multiplied * kThreads / threads, busy * loaded, kDirectLatency});
+      GemmCycles cycles;
+      cycles.working = kFill + std::max(rounds * turns * turn, from_cache) +
+                       rounds * epilogue * std::max(1.0, busy / 2);
+      return cycles;
+    }
     // Other workgroups of a unit hide a part of the loads: measured on an H200.
     const bool lines = g.paired && loads_whole_lines(target);
     const double exposed = lines || busy * slices > 1 ? 0.6 : 0.9;

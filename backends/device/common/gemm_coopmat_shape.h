@@ -17,6 +17,7 @@ struct GemmCoopmat {
   Sum unit_sum = Sum::f32;
   Int stages = 2;  // tiles of k in shared memory
   Int paired = 0;  // 1: two tiles of k of one operand come in a turn of the main loop
+  Int direct = 0;  // 1: operands go from memory to registers, not through shared memory
   Int slices = 1;  // groups of subgroups that share the k of a tile
   Int band = 1;    // rows of tiles that are walked together
 
@@ -35,6 +36,7 @@ struct GemmCoopmat {
     visit("unit_sum", unit_sum);
     visit("stages", stages);
     visit("paired", paired);
+    visit("direct", direct);
     visit("slices", slices);
     visit("band", band);
   }
@@ -134,7 +136,9 @@ constexpr GemmCoopmatSizes sizes(const GemmCoopmat& g) {
   s.line_pitch = chunks_of_sums(s.line) * (kChunkBytes / s.word_bytes);
   s.slab = s.lines * s.line_pitch;
   // Paired tiles are two of A and one of B.
-  const Int tiles = g.paired ? 2 * s.a.words + s.b.words : g.stages * (s.a.words + s.b.words);
+  const Int tiles = g.direct   ? 0
+                    : g.paired ? 2 * s.a.words + s.b.words
+                               : g.stages * (s.a.words + s.b.words);
   s.words = g.slices * most(tiles, subgroups(g) * s.slab);
   return s;
 }
@@ -145,6 +149,12 @@ constexpr Int shared_bytes(const GemmCoopmat& g) { return sizes(g).words * word_
 // 32-bit registers of a thread: accumulators, fragments of a k step, the tiles on their way, and
 // addresses.
 constexpr Int registers(const GemmCoopmat& g) {
+  // Compilers load what comes next before they multiply what is there. Measured with NVIDIA's.
+  if (g.direct) {
+    const Int coming =
+        (subgroup_m(g) + subgroup_n(g)) * g.block_k * element_bytes(g) / 4 / g.subgroup;
+    return subgroup_m(g) * subgroup_n(g) / g.subgroup + 2 * coming - coming / 16;
+  }
   // Paired, of the operand that comes, and half of the other's, which is held.
   const Int coming = (g.paired ? 2 * most(g.block_m, g.block_n) + least(g.block_m, g.block_n)
                                : g.block_m + g.block_n) *
@@ -184,6 +194,16 @@ constexpr bool legal_pair(const GemmCoopmat& g) {
   return !g.paired ||
          (g.stages == 1 && g.slices == 1 && g.block_k * element_bytes(g) == 64 &&
           threads(g) % 32 == 0 && legal(g.product.a, g.block_m) && legal(g.product.b, g.block_n));
+}
+// Subgroups load whole chunks, four along k of each of a matrix's rows, which are two matrices of
+// 16 bits.
+constexpr bool legal_direct(const GemmCoopmat& g) {
+  const auto legal = [&](const Operand& x) {
+    return x.load != Load::computed && x.major_k && x.vector * element_bytes(g) == kChunkBytes;
+  };
+  return !g.direct || (g.stages == 1 && !g.paired && g.subgroup == 32 && g.unit_m == 16 &&
+                       g.unit_n == 16 && g.unit_k == 16 && element_bytes(g) == 2 &&
+                       g.block_k % 32 == 0 && legal(g.product.a) && legal(g.product.b));
 }
 // The products of a subgroup in a turn of the main loop, and the elements that a thread brings for
 // them: all of them are unrolled.

@@ -6,6 +6,9 @@
 // registers, 16 bytes at a time, before this one is multiplied, and store it after that: no register lives from one turn
 // of the main loop to the next, which compilers would copy.
 //
+// Where direct, no tile is in shared memory: each invocation loads the words that it holds of its subgroup's matrices, 16
+// bytes at a time, a turn ahead. Nothing waits for other subgroups before the epilogue.
+//
 // Slices are groups of subgroups that have the same tile, and take turns at its tiles of k. Each has its place in shared
 // memory, and their sums are added up on their way to the epilogue.
 //
@@ -81,6 +84,7 @@
 #define params_sizes_line_pitch 17
 #define params_sizes_slab 272
 #define params_paired 0
+#define params_direct 0
 #define params_slices 1
 #define params_band 8
 #define A_BUFFER b0
@@ -299,7 +303,34 @@ TCC_ENTRY {
   [[unroll]] for (i32 i = 0; i < UNITS_M; ++i)
     [[unroll]] for (i32 j = 0; j < UNITS_N; ++j) acc[i][j] = MATRIX_SUMS(UNIT_ACC)(UNIT_ACC(0));
 
-#if params_paired
+#if params_direct
+  // An invocation holds eight elements of a matrix of 16 x 16: two words of row lane / 4 and the same two of row
+  // lane / 4 + 8, of B columns. Those are words lane % 4 and lane % 4 + 4 of k. Both operands take k in the same order, so it
+  // may be another one than memory's: the four words of 16 bytes go to two matrices. Four invocations load 64 bytes of a row.
+#define LINES (BLOCK_K / (4 * CHUNK))
+  i32 line_row = lane / 4, line_chunk = lane % 4;
+  uvec4 next_a[LINES][UNITS_M][2][1], next_b[LINES][UNITS_N][2][1];
+#define FETCH_HALF(fetch, next, origin, tile, g, half_of) \
+  fetch(batch, (origin) + line_row + 8 * half_of, (tile) * (BLOCK_K / CHUNK) + (g) * 4 + line_chunk, next[half_of]);
+#define FETCH_LINE(fetch, next, origin, tile, g) \
+  FETCH_HALF(fetch, next, origin, tile, g, 0) FETCH_HALF(fetch, next, origin, tile, g, 1)
+#define FETCH_A(tile, g)                            \
+  [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) {    \
+    FETCH_LINE(fetch_a, next_a[g][i], row0 + subgroup_m + i * UNIT_M, tile, g) \
+  }
+#define FETCH_B(tile, g, j) FETCH_LINE(fetch_b, next_b[g][j], col0 + subgroup_n + (j) * UNIT_N, tile, g)
+#define SET_PAIR(matrix, e, word)     \
+  {                                   \
+    PAIR pair = PAIR_OF(word);        \
+    matrix[e] = pair[0];              \
+    matrix[(e) + 1] = pair[1];        \
+  }
+#define SET(matrix, next, step)                       \
+  SET_PAIR(matrix, 0, next[0][0][(step) * 2])         \
+  SET_PAIR(matrix, 2, next[0][0][(step) * 2 + 1])     \
+  SET_PAIR(matrix, 4, next[1][0][(step) * 2])         \
+  SET_PAIR(matrix, 6, next[1][0][(step) * 2 + 1])
+#elif params_paired
   // Eight threads bring a line of 128 bytes: the chunks of a row in two tiles of k. A thread's loads come in pairs, of which
   // one is in the first tile: threads of the other half of a line swap them. Their rows lie four apart, and so in different
   // banks.
@@ -380,7 +411,34 @@ TCC_ENTRY {
     }                                                                                             \
   }
 
-#if params_paired
+#if params_direct
+  // The last turn loads its tile again, which nothing multiplies.
+  if (params_product_k != 0 || SIZE_K > 0) {
+    [[unroll]] for (i32 g = 0; g < LINES; ++g) {
+      FETCH_A(slice, g)
+      [[unroll]] for (i32 j = 0; j < UNITS_N; ++j) { FETCH_B(slice, g, j) }
+    }
+  }
+  [[dont_unroll]] for (i32 turn = 1; turn <= K_TURNS; ++turn) {
+    i32 tile = LEAST(turn, K_TURNS - 1) * params_slices + slice;
+    [[unroll]] for (i32 g = 0; g < LINES; ++g) {
+      MATRIX_A(TYPE) a[UNITS_M], a_high[UNITS_M];
+      [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) {
+        SET(a[i], next_a[g][i], 0)
+        SET(a_high[i], next_a[g][i], 1)
+      }
+      FETCH_A(tile, g)
+      [[unroll]] for (i32 j = 0; j < UNITS_N; ++j) {
+        MATRIX_B(B_TYPE) b, b_high;
+        SET(b, next_b[g][j], 0)
+        SET(b_high, next_b[g][j], 1)
+        FETCH_B(tile, g, j)
+        [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) acc[i][j] = coopMatMulAdd(a[i], b, acc[i][j]);
+        [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) acc[i][j] = coopMatMulAdd(a_high[i], b_high, acc[i][j]);
+      }
+    }
+  }
+#elif params_paired
   // The last turns load the last pair again, and store what nothing reads.
   if (params_product_k != 0 || SIZE_K > 0) {
     FETCH_A(0)
