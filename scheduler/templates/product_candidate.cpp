@@ -9,6 +9,7 @@
 #include "scheduler/dim_map.h"
 #include "scheduler/layout.h"
 #include "scheduler/split_contraction.h"
+#include "scheduler/templates/coopmat_plan.h"
 #include "scheduler/templates/gemm.h"
 #include "support/checked.h"
 
@@ -209,12 +210,20 @@ std::vector<LayoutWish> convolution_wishes(const Region& region, const ir::Node&
 
 namespace {
 
-// Bulk copies bring f32 to FMA units, whose workgroups share k where both operands lie along it: a
-// given matrix [k, n] lies as [n, k] then, where that is faster.
+// The product, where a kernel may gain by operands that lie along k: bulk copies bring f32 to FMA
+// units, whose workgroups share k then, and cooperative matrices take such operands from memory to
+// registers.
+OrRefusal<Gemm> product_along_k(const Region& region, const Target& target) {
+  if (target.box_copies) return plan_exact_gemm(region);
+  if (holds_known_elements(target)) return plan_gemm(region, target, "coopmat");
+  return Refusal{"no kernel gains by the order of a matrix"};
+}
+
+// A given matrix [k, n] lies as [n, k] where that is faster.
 std::vector<LayoutWish> matrix_wishes(const Candidate& product) {
   const Region& region = product.region();
   if (!open_dims(region).empty()) return {};
-  const OrRefusal<Gemm> gemm = plan_exact_gemm(region);
+  const OrRefusal<Gemm> gemm = product_along_k(region, product.target());
   if (!gemm || gemm->a.load != Load::tiles || gemm->b.load != Load::tiles) return {};
   if (!gemm->a.major_k || gemm->b.major_k) return {};
   const ir::Value* matrix = region.inputs[static_cast<size_t>(gemm->b.view.buffer)];
@@ -233,8 +242,7 @@ std::vector<LayoutWish> matrix_wishes(const Candidate& product) {
 
 std::vector<LayoutWish> ProductCandidate::order_wishes() const {
   const ir::Node& anchor = *region().anchor;
-  if (anchor.op_name() != "convolution")
-    return target().box_copies ? matrix_wishes(*this) : std::vector<LayoutWish>{};
+  if (anchor.op_name() != "convolution") return matrix_wishes(*this);
   // tf32 is f32 that units may read.
   const DType dtype = anchor.inputs[1]->dtype();
   const bool is_read = along_k_alone(dtype) || (dtype == DType::f32 && region().tf32);
