@@ -114,7 +114,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     return {
         {"block_m", {16, 32, 64, 96, 128, 192, 256}, "rows of a workgroup's tile"},
         {"block_n", {16, 32, 64, 96, 128, 192, 256}, "columns of a workgroup's tile"},
-        {"block_k", {16, 32, 64, 128}, "elements of k in a tile"},
+        {"block_k", {16, 32, 64, 96, 128}, "elements of k in a tile"},
         {"subgroups_m", {1, 2, 4}, "subgroups along the tile's rows"},
         {"subgroups_n", {1, 2, 4}, "subgroups along the tile's columns"},
         {"unit_m", sizes_of(gemm, &exec::MatrixUnit::m), "rows of a matrix"},
@@ -124,7 +124,9 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {"paired",
          {0, 1},
          "whether two tiles of an operand come at once, in whole lines of memory"},
-        {"direct", {0, 1}, "whether operands go from memory to registers at once"},
+        {"direct",
+         {0, 1, 2},
+         "operands that go from memory to registers, not through shared memory: B, or both"},
         {"slices", {1, 2, 4, 8}, "groups of subgroups that share the k of a tile"},
         {"band", {1, 4, 8}, "rows of tiles that are walked together"},
     };
@@ -143,7 +145,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
          [](const Shape& s) { return coopmat::legal_tiles(s.kernel); }},
         {"paired tiles are lines of 64 bytes along k, which threads load in equal parts",
          [](const Shape& s) { return coopmat::legal_pair(s.kernel); }},
-        {"operands that go to registers at once are chunks of 16 bytes along k, and which elements "
+        {"direct operands are chunks of 16 bytes along k, and which elements "
          "of a matrix a thread holds is known",
          [known = holds_known_elements(target)](const Shape& s) {
            return (known || !s.kernel.direct) && coopmat::legal_direct(s.kernel);
@@ -189,16 +191,28 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {64, 32, 128, 2, 1},  {32, 32, 128, 2, 1},  {32, 16, 128, 2, 1},  {32, 32, 64, 1, 1},
         {16, 16, 64, 1, 1},   {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},   {32, 32, 32, 2, 2},
     };
-    // Few tiles, whose k subgroups share: nothing of them waits in shared memory.
-    static constexpr Candidate kDirect[] = {
-        {16, 32, 64, 1, 1},  {16, 64, 64, 1, 1},  {32, 32, 64, 1, 1},  {32, 64, 64, 1, 1},
-        {64, 64, 64, 2, 2},  {16, 32, 128, 1, 1}, {16, 64, 128, 1, 1}, {32, 32, 128, 1, 1},
-        {32, 64, 128, 1, 1}, {64, 64, 128, 2, 1},
+    // Those of direct operands. Few tiles have slices.
+    struct Direct : Candidate {
+      int64_t operands, stages, slices;
+    };
+    static constexpr Direct kDirect[] = {
+        {{64, 256, 128, 1, 4}, 1, 1, 1}, {{64, 256, 64, 1, 4}, 1, 2, 1},
+        {{64, 256, 64, 1, 4}, 1, 1, 1},  {{128, 128, 64, 2, 2}, 1, 1, 1},
+        {{64, 128, 64, 1, 2}, 1, 1, 1},  {{64, 128, 128, 1, 4}, 1, 1, 1},
+        {{32, 128, 128, 1, 4}, 1, 1, 1}, {{64, 64, 128, 1, 2}, 1, 1, 2},
+        {{64, 96, 128, 1, 2}, 1, 1, 2},  {{32, 64, 128, 1, 2}, 1, 1, 2},
+        {{64, 128, 128, 2, 2}, 2, 1, 1}, {{64, 64, 64, 2, 2}, 2, 1, 2},
+        {{64, 64, 128, 2, 2}, 2, 1, 2},  {{32, 64, 64, 1, 1}, 2, 1, 2},
+        {{32, 64, 64, 1, 1}, 2, 1, 8},   {{32, 64, 128, 1, 1}, 2, 1, 2},
+        {{32, 64, 128, 1, 1}, 2, 1, 4},  {{32, 64, 192, 1, 1}, 2, 1, 4},
+        {{32, 64, 128, 1, 2}, 2, 1, 4},  {{32, 32, 64, 1, 1}, 2, 1, 8},
+        {{32, 32, 128, 1, 1}, 2, 1, 2},  {{32, 32, 128, 1, 1}, 2, 1, 4},
+        {{16, 32, 128, 1, 1}, 2, 1, 8},  {{16, 32, 192, 1, 1}, 2, 1, 8},
     };
     const int64_t element = size_bytes(gemm.dtype);
     std::vector<Config> candidates;
     const auto add = [&](const exec::MatrixUnit& unit, const Candidate& c, int64_t paired,
-                         int64_t direct, int64_t slices) {
+                         int64_t direct, int64_t stages, int64_t slices) {
       candidates.push_back({{"block_m", c.block_m},
                             {"block_n", c.block_n},
                             {"block_k", c.bytes_k / element},
@@ -207,7 +221,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
                             {"unit_m", unit.m},
                             {"unit_n", unit.n},
                             {"unit_k", unit.k},
-                            {"stages", 1},
+                            {"stages", stages},
                             {"paired", paired},
                             {"direct", direct},
                             {"slices", slices}});
@@ -215,10 +229,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     for (const exec::MatrixUnit& unit : gemm.units) {
       for (const Candidate& c : kCandidates)
         for (const auto& [paired, slices] : {std::pair{0, 1}, {1, 1}, {0, 2}, {0, 4}})
-          add(unit, c, paired, 0, slices);
-      if (unit.m != 16 || unit.n != 16 || unit.k != 16) continue;
-      for (const Candidate& c : kDirect)
-        for (const int slices : {1, 2, 4, 8}) add(unit, c, 0, 1, slices);
+          add(unit, c, paired, 0, 1, slices);
+      for (const Direct& c : kDirect) add(unit, c, 0, c.operands, c.stages, c.slices);
     }
     return candidates;
   }
@@ -233,11 +245,10 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     const GemmCoopmat& g = s.kernel;
     const double units = target.compute_units;
     const double rate = target.flops_matrix > 0 ? target.flops_matrix : 4 * target.flops_f32;
-    constexpr double kCacheBytes = 24;  // a cycle, that one unit reads from the last-level cache
-    constexpr double kDirectCacheBytes = 23;  // the same, where nothing else waits
-    constexpr double kSharedBytes = 128;      // a cycle, of shared memory
-    constexpr double kFill = 1500;            // cycles until the first tile is there
-    constexpr double kMultiplied = 1.5;       // cycles of products with barriers over those alone
+    constexpr double kCacheBytes = 24;    // a cycle, that one unit reads from the last-level cache
+    constexpr double kSharedBytes = 128;  // a cycle, of shared memory
+    constexpr double kFill = 1500;        // cycles until the first tile is there
+    constexpr double kMultiplied = 1.5;   // cycles of products with barriers over those alone
     // Cycles between two tiles of k that nothing hides, and where loads are of whole lines.
     constexpr double kLatency = 1000, kLineLatency = 680;
     constexpr double kThreads = 128;  // that keep all matrix units of a compute unit busy
@@ -247,7 +258,8 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     const double products = rate / 2 / units / target.clock();
     // The cycles of all slices in a turn of the main loop.
     const auto slices = static_cast<double>(g.slices);
-    const double multiplied = slices * kMultiplied * m * n * line / 2 / products;
+    const double unhindered = slices * m * n * line / 2 / products;
+    const double multiplied = kMultiplied * unhindered;
     const double shared =
         slices *
         (m * static_cast<double>(g.subgroups_n + 1) + n * static_cast<double>(g.subgroups_m + 1)) *
@@ -268,30 +280,43 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     const auto turns = static_cast<double>(ceil_div(coopmat::k_tiles(g), g.slices));
     const double epilogue =
         500 + (slices + 1) * m * n * 4 / kSharedBytes + m * n * stored.slots / (32 * 4);
+    // NVIDIA's compiler takes what there is for direct operands.
+    auto registers = static_cast<double>(registers_of(g, turns_matrices(target)));
+    if (g.direct > 0) registers = std::min(255.0, 8 * std::ceil((registers + 12) / 8));
     const double resident = std::max(
-        1.0, std::floor(std::min(
-                 {static_cast<double>(target.registers_per_unit) /
-                      (static_cast<double>(registers_of(g, turns_matrices(target))) * threads),
-                  target.max_threads_per_unit / threads,
-                  static_cast<double>(shared_bytes_of_unit(target)) /
-                      static_cast<double>(coopmat::shared_bytes(g))})));
+        1.0,
+        std::floor(std::min({static_cast<double>(target.registers_per_unit) / (registers * threads),
+                             target.max_threads_per_unit / threads,
+                             static_cast<double>(shared_bytes_of_unit(target)) /
+                                 static_cast<double>(coopmat::shared_bytes(g))})));
     const auto tiles = static_cast<double>(s.tiles);
     const double rounds = std::ceil(tiles / (units * resident));
     const double busy = std::min(resident, std::ceil(tiles / units));
-    if (g.direct) {
-      // All units wait for the last-level cache together, and each for its first cache, from which
-      // subgroups load what is theirs.
-      constexpr double kFirstCacheBytes = 64, kDirectLatency = 900;
-      const double loaded =
-          slices * line / kFirstCacheBytes *
-          (m * static_cast<double>(g.subgroups_n) + n * static_cast<double>(g.subgroups_m));
-      const double from_cache =
-          tiles * turns * slices * (m + n) * line / (kDirectCacheBytes * units);
-      const double turn = std::max(
-          {busy * multiplied, multiplied * kThreads / threads, busy * loaded, kDirectLatency});
+    if (g.direct > 0) {
+      // Fitted to measurements of 70 pairs of a tile and a product on an H200: among those tiles,
+      // what the model chooses takes 1.03 times as long as the fastest on average.
+      const bool both = g.direct == 2;
+      // Cycles of products over those of units that nothing hinders.
+      const double hindered = both ? 2.31 : g.slices > 1 ? 1.7 : 1.54;
+      const double latency = both ? 840 : 1210;  // cycles that a turn takes in any case
+      constexpr double kLastCacheBytes = 36, kFirstCacheBytes = 50, kReadBytes = 31;  // a cycle
+      constexpr double kSlot = 30;  // cycles of a second barrier for one slot
+      constexpr double kDirectFill = 5000;
+      constexpr double kStaged = 10.5;  // cycles of results in shared memory over those of words
+      const auto subgroups_m = static_cast<double>(g.subgroups_m);
+      const auto subgroups_n = static_cast<double>(g.subgroups_n);
+      const double at_work = hindered * unhindered;
+      const double loaded = (m * (both ? subgroups_n : 1) + n * subgroups_m) / kFirstCacheBytes;
+      const double read = both ? 0 : m * subgroups_n / kReadBytes;
+      const double turn =
+          std::max({busy * at_work,
+                    busy * slices * line * std::max({(m + n) / kLastCacheBytes, loaded, read}),
+                    latency + 0.19 * at_work * std::max(1.0, kThreads / threads)}) +
+          loading + (both || g.stages > 1 ? 0 : kSlot);
+      const double stores =
+          kStaged * (slices + 1) * m * n * 4 / kSharedBytes + m * n * stored.slots / (32 * 4);
       GemmCycles cycles;
-      cycles.working = kFill + std::max(rounds * turns * turn, from_cache) +
-                       rounds * epilogue * std::max(1.0, busy / 2);
+      cycles.working = kDirectFill + rounds * (turns * turn + stores * std::max(1.0, busy / 2));
       return cycles;
     }
     // Other workgroups of a unit hide a part of the loads: measured on an H200.
@@ -299,10 +324,13 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     const double exposed = lines || busy * slices > 1 ? 0.6 : 0.9;
     const double turn =
         std::max(multiplied, shared) + loading + exposed * slices * (m + n) * line / kCacheBytes;
+    // Measured on an H200: each slice beyond two adds to what a turn waits for all of them.
+    constexpr double kMeeting = 110;
     // The cores of a CPU have no units that more threads would keep busy: slices work in turn.
     const double in_turn = target.is_cpu ? slices : 1;
     const double alone = in_turn * (lines ? kLineLatency : kLatency) + loading +
-                         multiplied * std::max(1.0, in_turn * kThreads / threads);
+                         multiplied * std::max(1.0, in_turn * kThreads / threads) +
+                         kMeeting * std::max(0.0, slices - 2);
     GemmCycles cycles;
     cycles.working =
         kFill + rounds * (turns * std::max(busy * turn, alone) +
@@ -321,6 +349,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     kernel.parameters = parameters_of(s.kernel, "GemmCoopmat", "common/gemm_coopmat_shape.h");
     add_parameters(kernel.parameters, "sizes", coopmat::sizes(s.kernel));
     kernel.needs.extensions = s.gemm.extensions();
+    if (s.kernel.direct > 0) kernel.needs.extensions.insert("GL_EXT_buffer_reference2");
     kernel.needs.matrix_units = {*s.unit};
     bring(kernel, writer, s, true);
     bring(kernel, writer, s, false);

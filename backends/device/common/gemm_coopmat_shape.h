@@ -17,7 +17,7 @@ struct GemmCoopmat {
   Sum unit_sum = Sum::f32;
   Int stages = 2;  // tiles of k in shared memory
   Int paired = 0;  // 1: two tiles of k of one operand come in a turn of the main loop
-  Int direct = 0;  // 1: operands go from memory to registers, not through shared memory
+  Int direct = 0;  // operands that go from memory to registers: 1: B, 2: both
   Int slices = 1;  // groups of subgroups that share the k of a tile
   Int band = 1;    // rows of tiles that are walked together
 
@@ -63,6 +63,9 @@ struct GemmCoopmatSizes {
   Int turn_k = 0;                 // elements of k in a turn of the main loop
   Int word_bytes = 0, words = 0;  // shared memory
   CoopmatTile a, b;
+  // 1: where B is direct, a pointer passes along the operand's lines, all of which are whole
+  // tiles'.
+  Int straight_a = 0, straight_b = 0;
   // Sums on their way to the epilogue: lines of a subgroup that are there at once, their elements,
   // and in words the pitch of lines and the place of all of them.
   Int lines = 0, line = 0, line_pitch = 0, slab = 0;
@@ -77,6 +80,8 @@ struct GemmCoopmatSizes {
     visit("words", words);
     visit("a", a);
     visit("b", b);
+    visit("straight_a", straight_a);
+    visit("straight_b", straight_b);
     visit("lines", lines);
     visit("line", line);
     visit("line_pitch", line_pitch);
@@ -113,13 +118,30 @@ constexpr bool has_lines_of(const GemmCoopmat& g, Int bytes) {
          line_bytes(g, g.product.b, g.unit_n) % bytes == 0;
 }
 constexpr Int word_bytes(const GemmCoopmat& g) { return has_lines_of(g, 16) ? 16 : 8; }
+constexpr Int kDirectK = 32;  // elements of k that subgroups load of a direct operand at once
 constexpr CoopmatTile tile(const GemmCoopmat& g, const Operand& x, Int block) {
   CoopmatTile tile;
   tile.rows = x.major_k ? block : g.block_k;
   tile.columns = x.major_k ? g.block_k : block;
+  if (g.direct) {
+    // Beside a direct operand, a matrix's rows and 64 bytes of k have 64 words, in the order in
+    // which threads hold them, and where a tile has more along k, others of another bank.
+    tile.pitch = g.block_k == kDirectK ? 64 : 68;
+    tile.words = ceil_div(tile.rows, g.unit_m) * ceil_div(tile.columns, kDirectK) * tile.pitch;
+    return tile;
+  }
   tile.pitch = chunks_of_elements(tile.columns, element_bytes(g)) * (kChunkBytes / word_bytes(g));
   tile.words = tile.rows * tile.pitch;
   return tile;
+}
+constexpr bool is_straight(const GemmCoopmat& g, const Operand& x, Int size, Int block) {
+  return g.direct > 0 && x.load == Load::tiles && size > 0 && size % block == 0 &&
+         g.product.k > 0 && g.product.k % turn_k(g) == 0;
+}
+// Threads that bring A's chunks in pairs have the same rows and chunks of each of their pieces.
+constexpr bool has_even_pairs(const GemmCoopmat& g) {
+  const Int row = g.block_k * element_bytes(g) / kChunkBytes;
+  return slice_threads(g) % (8 * row) == 0 && g.block_m / 2 * row % slice_threads(g) == 0;
 }
 constexpr GemmCoopmatSizes sizes(const GemmCoopmat& g) {
   GemmCoopmatSizes s;
@@ -130,15 +152,19 @@ constexpr GemmCoopmatSizes sizes(const GemmCoopmat& g) {
   s.word_bytes = word_bytes(g);
   s.a = tile(g, g.product.a, g.block_m);
   s.b = tile(g, g.product.b, g.block_n);
+  s.straight_a =
+      is_straight(g, g.product.a, g.product.m, g.block_m) && (g.direct == 2 || has_even_pairs(g));
+  s.straight_b = is_straight(g, g.product.b, g.product.n, g.block_n);
   // A subgroup stages the lines of one row of its units, or where swapped of one column.
   s.lines = g.product.swapped ? g.unit_n : g.unit_m;
   s.line = g.product.swapped ? s.subgroup_m : s.subgroup_n;
   s.line_pitch = chunks_of_sums(s.line) * (kChunkBytes / s.word_bytes);
   s.slab = s.lines * s.line_pitch;
   // Paired tiles are two of A and one of B.
-  const Int tiles = g.direct   ? 0
-                    : g.paired ? 2 * s.a.words + s.b.words
-                               : g.stages * (s.a.words + s.b.words);
+  const Int tiles = g.direct == 2   ? 0
+                    : g.direct == 1 ? g.stages * s.a.words
+                    : g.paired      ? 2 * s.a.words + s.b.words
+                                    : g.stages * (s.a.words + s.b.words);
   s.words = g.slices * most(tiles, subgroups(g) * s.slab);
   return s;
 }
@@ -151,9 +177,16 @@ constexpr Int shared_bytes(const GemmCoopmat& g) { return sizes(g).words * word_
 constexpr Int registers(const GemmCoopmat& g) {
   // Compilers load what comes next before they multiply what is there. Measured with NVIDIA's.
   if (g.direct) {
-    const Int coming =
-        (subgroup_m(g) + subgroup_n(g)) * g.block_k * element_bytes(g) / 4 / g.subgroup;
-    return subgroup_m(g) * subgroup_n(g) / g.subgroup + 2 * coming - coming / 16;
+    const Int sums = subgroup_m(g) * subgroup_n(g) / g.subgroup;
+    const auto coming = [&](Int lines) {
+      return lines * g.block_k * element_bytes(g) / 4 / g.subgroup;
+    };
+    if (g.direct == 2) {
+      const Int both = coming(subgroup_m(g) + subgroup_n(g));
+      return sums + both + 24;
+    }
+    return sums + coming(subgroup_n(g)) + subgroup_m(g) * kDirectK / 2 / g.subgroup +
+           g.block_m * g.block_k / 2 / slice_threads(g) + 8;
   }
   // Paired, of the operand that comes, and half of the other's, which is held.
   const Int coming = (g.paired ? 2 * most(g.block_m, g.block_n) + least(g.block_m, g.block_n)
@@ -195,15 +228,17 @@ constexpr bool legal_pair(const GemmCoopmat& g) {
          (g.stages == 1 && g.slices == 1 && g.block_k * element_bytes(g) == 64 &&
           threads(g) % 32 == 0 && legal(g.product.a, g.block_m) && legal(g.product.b, g.block_n));
 }
-// Subgroups load whole chunks, four along k of each of a matrix's rows, which are two matrices of
-// 16 bits.
+// Subgroups load whole chunks of a direct operand, four along k of each of a matrix's rows, which
+// are two matrices of 16 bits. Threads bring the other's chunks in pairs, of rows eight apart.
 constexpr bool legal_direct(const GemmCoopmat& g) {
   const auto legal = [&](const Operand& x) {
     return x.load != Load::computed && x.major_k && x.vector * element_bytes(g) == kChunkBytes;
   };
-  return !g.direct || (g.stages == 1 && !g.paired && g.subgroup == 32 && g.unit_m == 16 &&
-                       g.unit_n == 16 && g.unit_k == 16 && element_bytes(g) == 2 &&
-                       g.block_k % 32 == 0 && legal(g.product.a) && legal(g.product.b));
+  const bool legal_a = g.direct == 2 ? legal(g.product.a) : g.product.a.major_k;
+  return g.direct == 0 ||
+         (!g.paired && (g.direct == 1 || g.stages == 1) && g.subgroup == 32 && g.unit_m == 16 &&
+          g.unit_n == 16 && g.unit_k == 16 && element_bytes(g) == 2 && g.block_k % kDirectK == 0 &&
+          legal_a && legal(g.product.b));
 }
 // The products of a subgroup in a turn of the main loop, and the elements that a thread brings for
 // them: all of them are unrolled.

@@ -6,8 +6,9 @@
 // registers, 16 bytes at a time, before this one is multiplied, and store it after that: no register lives from one turn
 // of the main loop to the next, which compilers would copy.
 //
-// Where direct, no tile is in shared memory: each invocation loads the words that it holds of its subgroup's matrices, 16
-// bytes at a time, a turn ahead. Nothing waits for other subgroups before the epilogue.
+// A direct operand has no tile in shared memory: each invocation loads the words that it holds of its subgroup's matrices,
+// 16 bytes at a time, a turn ahead. Where both are direct, nothing waits for other subgroups before the epilogue. Where B
+// alone is, the tile of A has the words of an invocation next to one another.
 //
 // Slices are groups of subgroups that have the same tile, and take turns at its tiles of k. Each has its place in shared
 // memory, and their sums are added up on their way to the epilogue.
@@ -25,6 +26,7 @@
 // swapped, neighbouring rows of column `row`: the operands have changed sides, so that results lie along m.
 #ifndef params_block_m  // compiled after the prelude alone, with default parameters and hooks that do the least
 #extension GL_EXT_buffer_reference : require
+#extension GL_EXT_buffer_reference2 : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -79,6 +81,8 @@
 #define params_sizes_b_columns 32
 #define params_sizes_b_pitch 5
 #define params_sizes_b_words 640
+#define params_sizes_straight_a 0
+#define params_sizes_straight_b 0
 #define params_sizes_lines 16
 #define params_sizes_line 64
 #define params_sizes_line_pitch 17
@@ -186,7 +190,9 @@ u32 word_at(i32 number) {  // of 4 bytes
 #define TILE_B params_sizes_b_words
 #define STAGES params_stages
 // Places of tiles: stages of both, or where paired two of A and one of B.
-#if params_paired
+#if params_direct == 1
+#define A_AT(t) ((slice * STAGES + (t)) * TILE_A)
+#elif params_paired
 #define A_AT(t) ((t) * TILE_A)
 #define B_AT(t) (2 * TILE_A)
 #else
@@ -268,6 +274,10 @@ CHUNK_FETCH(fetch_b, chunk_b, B_BUFFER, params_product_b_load == Load_im2col, pa
             SIZE_N, BLOCK_N)
 #endif
 
+// A pointer passes along the lines of a straight operand, which are whole and lie at constant distances.
+layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer Chunk { uvec4 v; };
+#define LINE_CHUNKS(number_of) (number_of(TCC_BUFFERS batch, 1, 0) - number_of(TCC_BUFFERS batch, 0, 0))
+
 // Sums pass to the epilogue through shared memory, some lines of each subgroup at a time: rows, or where swapped columns.
 #if params_product_swapped
 #define SLABS UNITS_N
@@ -309,16 +319,14 @@ TCC_ENTRY {
   // may be another one than memory's: the four words of 16 bytes go to two matrices. Four invocations load 64 bytes of a row.
 #define LINES (BLOCK_K / (4 * CHUNK))
   i32 line_row = lane / 4, line_chunk = lane % 4;
-  uvec4 next_a[LINES][UNITS_M][2][1], next_b[LINES][UNITS_N][2][1];
+#define FIRST_CHUNK (slice * (BLOCK_K / CHUNK) + line_chunk)
 #define FETCH_HALF(fetch, next, origin, tile, g, half_of) \
   fetch(batch, (origin) + line_row + 8 * half_of, (tile) * (BLOCK_K / CHUNK) + (g) * 4 + line_chunk, next[half_of]);
 #define FETCH_LINE(fetch, next, origin, tile, g) \
   FETCH_HALF(fetch, next, origin, tile, g, 0) FETCH_HALF(fetch, next, origin, tile, g, 1)
-#define FETCH_A(tile, g)                            \
-  [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) {    \
-    FETCH_LINE(fetch_a, next_a[g][i], row0 + subgroup_m + i * UNIT_M, tile, g) \
-  }
-#define FETCH_B(tile, g, j) FETCH_LINE(fetch_b, next_b[g][j], col0 + subgroup_n + (j) * UNIT_N, tile, g)
+#define LOAD_LINE(next, pointer, row, number_of, g)                           \
+  next[0][0] = pointer[(row) * LINE_CHUNKS(number_of) + (g) * 4].v;           \
+  next[1][0] = pointer[((row) + 8) * LINE_CHUNKS(number_of) + (g) * 4].v;
 #define SET_PAIR(matrix, e, word)     \
   {                                   \
     PAIR pair = PAIR_OF(word);        \
@@ -330,6 +338,74 @@ TCC_ENTRY {
   SET_PAIR(matrix, 2, next[0][0][(step) * 2 + 1])     \
   SET_PAIR(matrix, 4, next[1][0][(step) * 2])         \
   SET_PAIR(matrix, 6, next[1][0][(step) * 2 + 1])
+  uvec4 next_b[LINES][UNITS_N][2][1];
+#if params_sizes_straight_b
+  Chunk at_b = Chunk(B_BUFFER) + chunk_b(TCC_BUFFERS batch, col0 + subgroup_n + line_row, FIRST_CHUNK);
+#define FETCH_B(tile, g, j) LOAD_LINE(next_b[g][j], at_b, (j) * UNIT_N, chunk_b, g)
+#else
+#define FETCH_B(tile, g, j) FETCH_LINE(fetch_b, next_b[g][j], col0 + subgroup_n + (j) * UNIT_N, tile, g)
+#endif
+#if params_direct == 2
+  uvec4 next_a[LINES][UNITS_M][2][1];
+#if params_sizes_straight_a
+  Chunk at_a = Chunk(A_BUFFER) + chunk_a(TCC_BUFFERS batch, row0 + subgroup_m + line_row, FIRST_CHUNK);
+#define FETCH_A(tile, g)                                                        \
+  [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) {                                \
+    LOAD_LINE(next_a[g][i], at_a, i * UNIT_M, chunk_a, g)                       \
+  }
+#else
+#define FETCH_A(tile, g)                                                        \
+  [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) {                                \
+    FETCH_LINE(fetch_a, next_a[g][i], row0 + subgroup_m + i * UNIT_M, tile, g)  \
+  }
+#endif
+#else
+  // Invocations bring pieces in pairs, of rows that are eight apart. The words of a matrix lie in the order of registers.
+#define PAIRS (A_PIECES / 2)
+#define PAIR_ROW(n) ((n) / A_PER_ROW / 8 * 16 + (n) / A_PER_ROW % 8)
+#define MATRIX_WORDS params_sizes_a_pitch  // of the rows of a matrix and 64 bytes of k
+  uvec4 next_a[ROUNDS(PAIRS)][2][A_CHUNKS];
+#if params_sizes_straight_a
+  Chunk at_a = Chunk(A_BUFFER) + chunk_a(TCC_BUFFERS batch, row0 + PAIR_ROW(thread), slice * A_PER_ROW + thread % A_PER_ROW);
+#define FETCH_A(tile)                                                                                         \
+  [[unroll]] for (i32 r = 0; r < PAIRS / THREADS; ++r)                                                        \
+    [[unroll]] for (i32 half_of = 0; half_of < 2; ++half_of)                                                  \
+      next_a[r][half_of][0] = at_a[(PAIR_ROW(r * THREADS) + 8 * half_of) * LINE_CHUNKS(chunk_a)].v;
+#else
+#define FETCH_A(tile)                                                                                         \
+  EACH_PIECE(PAIRS)                                                                                           \
+    [[unroll]] for (i32 half_of = 0; half_of < 2; ++half_of)                                                  \
+      fetch_a(batch, row0 + PAIR_ROW(PIECE) + 8 * half_of, (tile) * A_PER_ROW + PIECE % A_PER_ROW, next_a[r][half_of]);
+#endif
+#define PUT_A(slot)                                                                                           \
+  EACH_PIECE(PAIRS)                                                                                           \
+    [[unroll]] for (i32 c = 0; c < A_CHUNKS; ++c) {                                                           \
+      i32 chunk = PIECE % A_PER_ROW * A_CHUNKS + c, row = PIECE / A_PER_ROW;                                  \
+      i32 at = A_AT(slot) + (row / 8 * LINES + chunk / 4) * MATRIX_WORDS + row % 8 * 4 + chunk % 4;           \
+      uvec4 low = next_a[r][0][c], high = next_a[r][1][c];                                                    \
+      tiles[at] = uvec4(low[0], high[0], low[1], high[1]);                                                    \
+      tiles[at + 32] = uvec4(low[2], high[2], low[3], high[3]);                                               \
+    }
+#define READ_A(matrix, slot, g, step, i)                                                                      \
+  {                                                                                                           \
+    uvec4 words = tiles[A_AT(slot) + ((subgroup_m / UNIT_M + (i)) * LINES + (g)) * MATRIX_WORDS + (step) * 32 + lane]; \
+    SET_PAIR(matrix, 0, words[0])                                                                             \
+    SET_PAIR(matrix, 2, words[2])                                                                             \
+    SET_PAIR(matrix, 4, words[1])                                                                             \
+    SET_PAIR(matrix, 6, words[3])                                                                             \
+  }
+#endif
+  // Passes on to the next tile, where there is one.
+#if params_sizes_straight_a
+#define NEXT_A(is_more) at_a += (is_more) ? TURN_K / CHUNK : 0;
+#else
+#define NEXT_A(is_more)
+#endif
+#if params_sizes_straight_b
+#define NEXT_B(is_more) at_b += (is_more) ? TURN_K / CHUNK : 0;
+#else
+#define NEXT_B(is_more)
+#endif
 #elif params_paired
   // Eight threads bring a line of 128 bytes: the chunks of a row in two tiles of k. A thread's loads come in pairs, of which
   // one is in the first tile: threads of the other half of a line swap them. Their rows lie four apart, and so in different
@@ -382,7 +458,8 @@ TCC_ENTRY {
   PUT_TILE(next_a, A_ROWS, A_PER_ROW, A_CHUNKS, A_PITCH, A_AT(slot))                             \
   PUT_TILE(next_b, B_ROWS, B_PER_ROW, B_CHUNKS, B_PITCH, B_AT(slot))
 #endif
-#if params_product_a_major_k
+#if params_direct
+#elif params_product_a_major_k
 #define READ_A(a, slot, step, i)                                                                              \
   coopMatLoad(a, tiles, A_AT(slot) + (subgroup_m + (i) * UNIT_M) * A_PITCH + WORDS((step) * UNIT_K), A_PITCH, \
               gl_CooperativeMatrixLayoutRowMajor)
@@ -412,6 +489,18 @@ TCC_ENTRY {
   }
 
 #if params_direct
+  // The products of 64 bytes of k, whose operands' next ones are loaded behind them.
+#define MULTIPLY_LINE(g, fetch_a, fetch_b)                                                                  \
+  [[unroll]] for (i32 j = 0; j < UNITS_N; ++j) {                                                            \
+    MATRIX_B(B_TYPE) b, b_high;                                                                             \
+    SET(b, next_b[g][j], 0)                                                                                 \
+    [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) acc[i][j] = coopMatMulAdd(a[i], b, acc[i][j]);             \
+    SET(b_high, next_b[g][j], 1)                                                                            \
+    [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) acc[i][j] = coopMatMulAdd(a_high[i], b_high, acc[i][j]);   \
+    fetch_b                                                                                                 \
+  }                                                                                                         \
+  fetch_a
+#if params_direct == 2
   // The last turn loads its tile again, which nothing multiplies.
   if (params_product_k != 0 || SIZE_K > 0) {
     [[unroll]] for (i32 g = 0; g < LINES; ++g) {
@@ -421,23 +510,47 @@ TCC_ENTRY {
   }
   [[dont_unroll]] for (i32 turn = 1; turn <= K_TURNS; ++turn) {
     i32 tile = LEAST(turn, K_TURNS - 1) * params_slices + slice;
+    NEXT_A(turn < K_TURNS)
+    NEXT_B(turn < K_TURNS)
     [[unroll]] for (i32 g = 0; g < LINES; ++g) {
       MATRIX_A(TYPE) a[UNITS_M], a_high[UNITS_M];
       [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) {
         SET(a[i], next_a[g][i], 0)
         SET(a_high[i], next_a[g][i], 1)
       }
-      FETCH_A(tile, g)
-      [[unroll]] for (i32 j = 0; j < UNITS_N; ++j) {
-        MATRIX_B(B_TYPE) b, b_high;
-        SET(b, next_b[g][j], 0)
-        SET(b_high, next_b[g][j], 1)
-        FETCH_B(tile, g, j)
-        [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) acc[i][j] = coopMatMulAdd(a[i], b, acc[i][j]);
-        [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) acc[i][j] = coopMatMulAdd(a_high[i], b_high, acc[i][j]);
-      }
+      MULTIPLY_LINE(g, FETCH_A(tile, g), FETCH_B(tile, g, j))
     }
   }
+#else
+  // The last turns load the last tile again, and store what nothing reads.
+  if (params_product_k != 0 || SIZE_K > 0) {
+    FETCH_A(slice)
+    [[unroll]] for (i32 g = 0; g < LINES; ++g)
+      [[unroll]] for (i32 j = 0; j < UNITS_N; ++j) { FETCH_B(slice, g, j) }
+    PUT_A(0)
+  }
+  barrier();
+  [[dont_unroll]] for (i32 first = 0; first < K_TURNS; first += STAGES) {
+    [[unroll]] for (i32 t = 0; t < STAGES; ++t)
+      if ((params_product_k != 0 && K_TURNS % STAGES == 0) || first + t < K_TURNS) {
+        i32 tile = LEAST(first + t + 1, K_TURNS - 1) * params_slices + slice;
+        NEXT_A(first + t + 1 < K_TURNS)
+        NEXT_B(first + t + 1 < K_TURNS)
+        FETCH_A(tile)
+        [[unroll]] for (i32 g = 0; g < LINES; ++g) {
+          MATRIX_A(TYPE) a[UNITS_M], a_high[UNITS_M];
+          [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) {
+            READ_A(a[i], t, g, 0, i)
+            READ_A(a_high[i], t, g, 1, i)
+          }
+          MULTIPLY_LINE(g, , FETCH_B(tile, g, j))
+        }
+        if (STAGES == 1) barrier();
+        PUT_A((t + 1) % STAGES)
+        barrier();
+      }
+  }
+#endif
 #elif params_paired
   // The last turns load the last pair again, and store what nothing reads.
   if (params_product_k != 0 || SIZE_K > 0) {
