@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <future>
-#include <iterator>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -16,6 +16,7 @@
 #include "runtime/program.h"
 #include "scheduler/template.h"
 #include "support/error.h"
+#include "support/hash.h"
 #include "support/log.h"
 #include "support/parallel.h"
 
@@ -30,56 +31,9 @@ constexpr int kMostFaultRounds = 6;           // of faults of one sample
 constexpr size_t kMostFound = 100;            // of a device
 constexpr const char* kOfTest = "self-test";  // the source of what it switches off for a while
 constexpr double kCliff = 4;                  // times as slow as another kernel of the same sample
-constexpr double kFarBelow = 25;              // times as slow as the device's estimate
-
-// Special values stand at every fifth element or so, never at a whole row.
-void sprinkle(Tensor& tensor, SampleValues values, RandomWords& random) {
-  const DType dtype = tensor.dtype();
-  const DTypeInfo& of = info(dtype);
-  const double inf = std::numeric_limits<double>::infinity();
-  const double least = dtype == DType::f64    ? std::numeric_limits<double>::denorm_min()
-                       : dtype == DType::f16  ? 0x1p-24
-                       : dtype == DType::bf16 ? 0x1p-133
-                                              : 0x1p-149;
-  const double special[] = {std::nan(""), inf, -inf, 0.0, -0.0};
-  for (int64_t i = 0; i < tensor.numel(); ++i) {
-    if (is_float(dtype) && values == SampleValues::tiny) {
-      if (random.below(3) == 0)
-        tensor.set(i, (random.below(2) ? 1 : -1) * least * static_cast<double>(random.below(9)));
-    } else if (is_float(dtype) && values == SampleValues::special) {
-      // Few enough that rows of products stay without any.
-      if (random.below(static_cast<uint64_t>(std::max<int64_t>(7, tensor.numel() / 12))) == 0)
-        tensor.set(i, special[random.below(std::size(special))]);
-    } else if (is_integer(dtype) && values == SampleValues::extreme && random.below(2) == 0) {
-      const int bits = 8 * size_bytes(dtype);
-      const int64_t top = of.is_signed ? (int64_t{1} << (bits - 2)) - 1 + (int64_t{1} << (bits - 2))
-                          : bits == 64 ? -1
-                                       : (int64_t{1} << bits) - 1;
-      tensor.set_int(i, random.below(2) ? top : of.is_signed ? -top - 1 : 0);
-    }
-  }
-}
-
-std::vector<Tensor> draw_inputs(const ir::Graph& graph, const SelfTestSample& sample,
-                                uint64_t seed) {
-  std::vector<Tensor> tensors;
-  const bool positive = sample.values == SampleValues::positive;
-  for (const ir::Value* value : graph.inputs) {
-    Init init = Init::uniform(positive ? 0.1 : -1, positive ? 4 : 1);
-    const bool is_index = value->random_range.has_value();
-    if (is_integer(value->dtype())) {
-      const bool is_signed = info(value->dtype()).is_signed;
-      const auto [low, high] =
-          value->random_range.value_or(std::pair<int64_t, int64_t>(is_signed ? -100 : 0, 100));
-      init = Init::integers(low, high);
-    }
-    const uint64_t own = stream_seed(seed, sample.name + value->name);
-    tensors.push_back(random_tensor(value->dtype(), ir::const_shape(*value), init, own));
-    RandomWords random(own);
-    if (!is_index) sprinkle(tensors.back(), sample.values, random);
-  }
-  return tensors;
-}
+constexpr const char* kLate = "no time was left";
+constexpr const char* kLeft = "what computes it is switched off: ";
+constexpr double kFarBelow = 25;  // times as slow as the device's estimate
 
 // A sample's graph, compiled for a target.
 struct Built {
@@ -267,11 +221,28 @@ class SelfTest {
     return true;
   }
 
+  // The same for the same kernels of the same sample, in each process.
+  static std::string identity(const SelfTestSample& sample, const Built& built) {
+    Hasher hasher;
+    hasher.add(sample.name);
+    for (const exec::KernelBinary& kernel : built.executable->kernels) hasher.add(kernel.source);
+    return hasher.hex();
+  }
+  // Why the sample's kernels are not run again, or "".
+  std::string crash_of(const SelfTestSample& sample, const Built& built) const {
+    const std::string kernel = identity(sample, built);
+    for (const SelfTestCrash& crash : options_.crashes)
+      if (crash.kernel == kernel) return crash.reason;
+    return "";
+  }
+
   // Runs the sample; returns what is wrong, or "".
   std::string wrong(const SelfTestSample& sample, const Built& built, const std::string& label) {
     if (!built.is_fine()) return built.reason;
+    if (std::string crash = crash_of(sample, built); !crash.empty()) return crash;
     const Quirk at_fault = likely(sample, built, label);
-    tell(EventKind::loading, label, built.main, at_fault);
+    const std::string kernel = identity(sample, built);
+    tell(EventKind::loading, label, kernel, at_fault);
     try {
       const std::vector<Tensor> inputs = draw_inputs(*built.graph, sample, options_.seed);
       const auto program = std::make_shared<const runtime::Program>(device_, *built.executable);
@@ -284,7 +255,7 @@ class SelfTest {
         outputs.emplace_back(value->dtype(), ir::const_shape(*value));
         place(stream, outputs.back(), sample.elements_off, true, out);
       }
-      tell(EventKind::running, label, built.main, at_fault);
+      tell(EventKind::running, label, kernel, at_fault);
       context.run(in.addresses, out.addresses);
       stream.synchronize();
       for (size_t i = 0; i < outputs.size(); ++i)
@@ -343,7 +314,12 @@ class SelfTest {
         return *config;
     if (!sample.feature.empty() && (built.main == "pointwise" || built.main.empty()))
       return quirk(Part::feature, sample.feature, reason);
-    return likely(sample, built, reason);
+    Quirk whole = likely(sample, built, reason);
+    exec::Target less = target;
+    exec::apply_quirks(less, std::span(&whole, 1));
+    if (!build(sample, less).is_fine())
+      whole.reason += "; nothing else computes this: such graphs do not compile";
+    return whole;
   }
 
   static bool has_same_text(const Built& a, const Built& b) {
@@ -403,31 +379,33 @@ class SelfTest {
     ++found_;
   }
 
-  // Tests what `build_again` gives until it is right or nothing is left.
+  // Tests what `build_again` gives until it is right or nothing is left. Returns why no kernel was
+  // right in the end, or "".
   template <class Build>
-  void test(const SelfTestSample& sample, const std::string& label, Built built,
-            const exec::Target& target, const Build& build_again) {
+  std::string test(const SelfTestSample& sample, const std::string& label, Built built,
+                   const exec::Target& target, const Build& build_again) {
     exec::Target now = target;
     for (int round = 0; round < kMostFaultRounds; ++round) {
-      if (built.status == Built::Status::none) return;
+      if (built.status == Built::Status::none) return str(kLeft, built.reason);
       const std::string reason = wrong(sample, built, label);
       if (reason.empty()) {
         tell(EventKind::passed, label, built.main);
-        return;
+        return "";
       }
-      if (found_ >= kMostFound) return;
+      if (found_ >= kMostFound) return "too much is wrong: " + reason;
       if (is_lost_) {
         tell(EventKind::found, label, reason, likely(sample, built, str(label, ": ", reason)));
         tell(EventKind::lost, label, reason);
-        return;
+        return "";  // the next process tests it
       }
       const Quirk found = blame(sample, now, built, str(label, ": ", reason));
       tell(EventKind::found, label, reason, found);
       switch_off(found);
       exec::apply_quirks(now, std::span(&found, 1));
-      if (is_late()) return;
+      if (is_late()) return kLate;
       built = build_again(now);
     }
+    return "it is wrong with all of these switched off, too";
   }
 
   // The samples from `first` on, compiled in the background.
@@ -472,7 +450,7 @@ class SelfTest {
       if (end == samples_.size()) return;
       if (!next.built.valid()) {
         for (size_t i = end; i < samples_.size(); ++i)
-          tell(EventKind::untested, samples_[i].name, "no time was left");
+          tell(EventKind::untested, samples_[i].name, kLate);
         return;
       }
     }
@@ -481,18 +459,33 @@ class SelfTest {
   void first_test(const SelfTestSample& sample, Built built, int generation) {
     if (is_skipped(sample.name)) return;
     if (is_late()) {
-      tell(EventKind::untested, sample.name, "no time was left");
+      tell(EventKind::untested, sample.name, kLate);
       return;
     }
     if (generation != generation_) built = build(sample, target_of(sample));
     const bool is_used = sample.unit.empty() || built.units.contains(sample.unit) ||
                          built.status == Built::Status::failed;
+    if (built.status == Built::Status::none && is_left_by_templates(sample)) {
+      tell(EventKind::untested, sample.name, str(kLeft, built.reason));
+      return;
+    }
     if (built.status == Built::Status::none || !is_used) {
       tell(EventKind::unneeded, sample.name, is_used ? built.reason : "no template uses this unit");
       return;
     }
-    test(sample, sample.name, std::move(built), target_of(sample),
-         [&](const exec::Target& target) { return build(sample, target); });
+    const std::string why = test(sample, sample.name, std::move(built), target_of(sample),
+                                 [&](const exec::Target& target) { return build(sample, target); });
+    if (!why.empty()) tell(EventKind::untested, sample.name, why);
+  }
+
+  // Whether a kernel would compute the sample but for the templates and configs that are off.
+  bool is_left_by_templates(const SelfTestSample& sample) const {
+    exec::Target target = target_of(sample);
+    if (std::erase_if(target.switched_off, [](const exec::SwitchedOff& off) {
+          return off.part == Part::kernel_template || off.part == Part::config;
+        }) == 0)
+      return false;
+    return build(sample, target).status != Built::Status::none;
   }
 
   static void without_template(exec::Target& target, const std::string& name) {
@@ -595,13 +588,14 @@ class SelfTest {
   double seconds(const SelfTestSample& sample, const Built& built) {
     constexpr int kRuns = 4;
     double least = std::numeric_limits<double>::infinity();
-    if (!built.is_fine()) return least;
+    if (!built.is_fine() || !crash_of(sample, built).empty()) return least;
     const Quirk at_fault = likely(sample, built, sample.name);
-    tell(EventKind::loading, sample.name, built.main, at_fault);
+    const std::string kernel = identity(sample, built);
+    tell(EventKind::loading, sample.name, kernel, at_fault);
     try {
       runtime::Context context(
           std::make_shared<const runtime::Program>(device_, *built.executable));
-      tell(EventKind::running, sample.name, built.main, at_fault);
+      tell(EventKind::running, sample.name, kernel, at_fault);
       context.run(draw_inputs(*built.graph, sample, options_.seed));
       for (int i = 0; i < kRuns; ++i) {
         double sum = 0;

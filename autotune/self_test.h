@@ -11,6 +11,7 @@
 
 #include "backends/compile/kernel_cache.h"
 #include "executable/quirks.h"
+#include "ir/graph.h"
 #include "runtime/device.h"
 
 namespace tcc::autotune {
@@ -36,14 +37,19 @@ struct SelfTestSample {
 
 // The samples for a target, those of matrix units first.
 std::vector<SelfTestSample> self_test_samples(const exec::Target& target);
+// The inputs of a sample's graph.
+std::vector<Tensor> draw_inputs(const ir::Graph& graph, const SelfTestSample& sample,
+                                uint64_t seed);
 // Graphs that take a device some time, to find what is much slower than it should be.
 std::vector<SelfTestSample> self_test_timed_samples(const exec::Target& target);
 
 struct SelfTestEvent {
   enum class Kind : uint8_t {
-    step,      // something that may take time begins: compiling, a reference
-    loading,   // the driver compiles a kernel; `quirk` is what is at fault if that ends the process
-    running,   // the kernel runs for the first time; `quirk` is what is at fault if it never ends
+    step,  // something that may take time begins: compiling, a reference
+    // The driver compiles a kernel, which `text` identifies; `quirk` is what is at fault if that
+    // ends the process and nothing narrower is found.
+    loading,
+    running,   // the kernel runs for the first time; the same if it never ends
     passed,    // the sample has the right results
     found,     // it has not, and `quirk` is switched off from now on
     slow,      // much slower than expected; `quirk` is switched off where it has a part
@@ -60,11 +66,19 @@ struct SelfTestEvent {
 };
 std::string_view name(SelfTestEvent::Kind kind);
 
+// A kernel of a sample that ended an earlier process or ran without an end: it is not run again,
+// and counts as wrong for that reason.
+struct SelfTestCrash {
+  std::string kernel;  // the text of its events `loading` and `running`
+  std::string reason;
+};
+
 struct SelfTestOptions {
   std::chrono::steady_clock::time_point deadline;  // nothing begins after it
   std::vector<exec::Quirk> known;  // what is switched off from the beginning, found before
-  std::vector<std::string> skip;   // samples that were tested before
-  std::string filter = {};         // samples whose names contain it
+  std::vector<SelfTestCrash> crashes;
+  std::vector<std::string> skip;  // samples that were tested before
+  std::string filter = {};        // samples whose names contain it
   uint64_t seed = 1;
   bool timing = true;  // look for kernels that are much slower than others
   backends::KernelCache* cache = nullptr;

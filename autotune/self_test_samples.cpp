@@ -1,7 +1,13 @@
 // The samples of the self-test.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
 #include <set>
 
+#include "autotune/random_words.h"
 #include "autotune/self_test.h"
+#include "frontend/random_init.h"
 #include "support/error.h"
 
 namespace tcc::autotune {
@@ -253,6 +259,34 @@ void add_products(Samples& samples, const exec::Target& target) {
                           "  - {out: [a, h, c], op: lstm, in: [x, w, r]}\n", "a, h, c")});
 }
 
+// Special values stand at every fifth element or so, never at a whole row.
+void sprinkle(Tensor& tensor, SampleValues values, RandomWords& random) {
+  const DType dtype = tensor.dtype();
+  const DTypeInfo& of = info(dtype);
+  const double inf = std::numeric_limits<double>::infinity();
+  const double least = dtype == DType::f64    ? std::numeric_limits<double>::denorm_min()
+                       : dtype == DType::f16  ? 0x1p-24
+                       : dtype == DType::bf16 ? 0x1p-133
+                                              : 0x1p-149;
+  const double special[] = {std::nan(""), inf, -inf, 0.0, -0.0};
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    if (is_float(dtype) && values == SampleValues::tiny) {
+      if (random.below(3) == 0)
+        tensor.set(i, (random.below(2) ? 1 : -1) * least * static_cast<double>(random.below(9)));
+    } else if (is_float(dtype) && values == SampleValues::special) {
+      // Few enough that rows of products stay without any.
+      if (random.below(static_cast<uint64_t>(std::max<int64_t>(7, tensor.numel() / 12))) == 0)
+        tensor.set(i, special[random.below(std::size(special))]);
+    } else if (is_integer(dtype) && values == SampleValues::extreme && random.below(2) == 0) {
+      const int bits = 8 * size_bytes(dtype);
+      const int64_t top = of.is_signed ? (int64_t{1} << (bits - 2)) - 1 + (int64_t{1} << (bits - 2))
+                          : bits == 64 ? -1
+                                       : (int64_t{1} << bits) - 1;
+      tensor.set_int(i, random.below(2) ? top : of.is_signed ? -top - 1 : 0);
+    }
+  }
+}
+
 }  // namespace
 
 Samples self_test_samples(const exec::Target& target) {
@@ -285,6 +319,27 @@ Samples self_test_timed_samples(const exec::Target& target) {
                                             node_text("a", "mul", "t, 2"),
                                         "a")});
   return samples;
+}
+
+std::vector<Tensor> draw_inputs(const ir::Graph& graph, const SelfTestSample& sample,
+                                uint64_t seed) {
+  std::vector<Tensor> tensors;
+  const bool positive = sample.values == SampleValues::positive;
+  for (const ir::Value* value : graph.inputs) {
+    Init init = Init::uniform(positive ? 0.1 : -1, positive ? 4 : 1);
+    const bool is_index = value->random_range.has_value();
+    if (is_integer(value->dtype())) {
+      const bool is_signed = info(value->dtype()).is_signed;
+      const auto [low, high] =
+          value->random_range.value_or(std::pair<int64_t, int64_t>(is_signed ? -100 : 0, 100));
+      init = Init::integers(low, high);
+    }
+    const uint64_t own = stream_seed(seed, sample.name + value->name);
+    tensors.push_back(random_tensor(value->dtype(), ir::const_shape(*value), init, own));
+    RandomWords random(own);
+    if (!is_index) sprinkle(tensors.back(), sample.values, random);
+  }
+  return tensors;
 }
 
 }  // namespace tcc::autotune

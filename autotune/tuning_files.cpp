@@ -137,7 +137,7 @@ class TuningReader {
     if (at.empty()) return;
     try {
       fs::create_directories(at.parent_path());
-      write_file_atomic(at, index.bytes());
+      write_cache_file(at, index.bytes());
       trim_cache_folder(at.parent_path(), kMaxFolderBytes);
     } catch (const std::exception& reason) {
       log_parts(LogLevel::debug, LogChannel::cache, reason.what(), "; no index is kept");

@@ -4,7 +4,9 @@
 #include <set>
 
 #include "executable/executable.h"
+#include "executable/kernel_label.h"
 #include "executable/open_dims.h"
+#include "executable/quirks.h"
 #include "ir/tensor.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -665,18 +667,21 @@ void check_units(const KernelBinary& kernel, const Target& target) {
     if (std::ranges::none_of(target.matrix_units,
                              [&](const MatrixUnit& unit) { return to_string(unit) == wanted; })) {
       const auto off = std::ranges::find(target.switched_off, wanted, &SwitchedOff::what);
-      fail_device("kernel ", kernel.entry, " of ", kernel.region, " uses matrix units '", wanted,
-                  "', which ", target.id(), " lacks",
+      fail_device("kernel ", label_of(kernel), " of ", kernel.region, " uses matrix units '",
+                  wanted, "', which the device lacks",
                   off == target.switched_off.end() ? "" : " (" + off->text() + ")",
                   ": compile the graph for this device");
     }
 }
 
 void check_cooperation(const KernelBinary& kernel, const Target& target) {
-  if (kernel.cooperative && !target.cooperative_launches)
-    fail_device("kernel ", kernel.entry, " of ", kernel.region,
-                ": its workgroups wait for each other, and ", target.id(),
-                " does not promise to run all of them at once");
+  if (kernel.cooperative && !target.cooperative_launches) {
+    const std::string off = why_feature_off(target, "cooperative_launches");
+    fail_device("kernel ", label_of(kernel), " of ", kernel.region,
+                ": its workgroups wait for each other, and the device does not promise to run all "
+                "of them at once",
+                off.empty() ? "" : " (" + off + ")");
+  }
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <vector>
 
+#include "executable/quirks.h"
 #include "support/bytes_text.h"
 #include "support/error.h"
 
@@ -40,7 +41,32 @@ void check_quirks(const KernelBinary& kernel, const Target& device) {
                            off.template_name == kernel.template_name &&
                            has_words(kernel.config, off);
     if (is_template || is_config)
-      fail_device("kernel ", kernel.entry, " is of ", off.what, ", ", off.text());
+      fail_device(is_config ? "the config " : "kernel ", off.what, " is ", off.text(),
+                  ": compile the graph for this device");
+  }
+}
+
+std::string note(const Target& device, std::string_view feature) {
+  const std::string off = why_feature_off(device, feature);
+  return off.empty() ? "" : " (" + off + ")";
+}
+
+// Features that quirks switched off. SPIR-V says which ones it uses, machine code does not: there
+// all that it was compiled for count as used, but for those that kernels name.
+void check_features(const Executable& executable, const Target& device) {
+  for (const SwitchedOff& off : device.switched_off) {
+    if (off.part != Part::feature) continue;
+    bool is_used = executable.target.api != Api::vulkan && has_feature(executable.target, off.what);
+    if (off.what == "box_copies")
+      is_used = std::ranges::any_of(executable.kernels,
+                                    [](const KernelBinary& kernel) { return kernel.num_maps > 0; });
+    // Others check for these, or need not care.
+    if (off.what == "matrix_units" || off.what == "overlapping_launches" ||
+        off.what == "cooperative_launches")
+      continue;
+    if (is_used)
+      fail_device("it was compiled for a device with ", off.what, ", which is ", off.text(),
+                  ": compile the graph for this device");
   }
 }
 
@@ -77,12 +103,14 @@ void check_fit(const Executable& executable, const Target& device) {
     fail_device("its code runs on ", target.arch, ", not on ", device.arch);
   // Facts of the device that are in the kernels' text, and that no module states.
   if (target.native_exp2 && !device.native_exp2)
-    fail_device("it counts on an exp2 within 2^-22, which the device does not promise");
+    fail_device("it counts on an exp2 within 2^-22, which the device does not promise",
+                note(device, "native_exp2"));
   if (target.native_f16 && !device.native_f16)
     fail_device("it counts on exact conversions of f16, which the device does not promise");
   if (target.max_cluster > 1 && target.max_cluster > device.max_cluster)
     fail_device("it counts on clusters of ", target.max_cluster, " workgroups; the device has ",
-                device.max_cluster);
+                device.max_cluster, note(device, "clusters"));
+  check_features(executable, device);
   for (const KernelBinary& kernel : executable.kernels) {
     check_units(kernel, device);
     check_cooperation(kernel, device);

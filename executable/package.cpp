@@ -547,6 +547,8 @@ void save_package(const PackageContents& contents, const std::filesystem::path& 
 }
 
 bool is_package(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;  // a pipe may never open
   std::ifstream file(path, std::ios::binary);
   std::string begin(kFirstLine.size(), ' ');
   return file.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == kFirstLine;

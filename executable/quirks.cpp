@@ -276,6 +276,18 @@ bool Quirk::is_of(const Target& target) const {
   return !of.version.empty() && compare(of.version, low) >= 0 && compare(of.version, high) <= 0;
 }
 
+std::string_view Quirk::template_name() const {
+  if (off != Part::kernel_template && off != Part::config) return "";
+  return std::string_view(what).substr(0, what.find(' '));
+}
+
+std::vector<std::pair<std::string, int64_t>> Quirk::values() const {
+  if (off != Part::config) return {};
+  std::string_view rest = what;
+  cut(rest, " ");
+  return parse_values(rest).value_or(std::vector<std::pair<std::string, int64_t>>());
+}
+
 std::string Quirk::line() const {
   std::string versions = version_text(low);
   if (low != high) versions += ".." + version_text(high);
@@ -333,6 +345,7 @@ QuirkFile parse_quirks(std::string_view text, const std::string& file) {
   };
   bool has_header = false;
   int number = 0;
+  text = without_byte_order_mark(text);
   for (std::string_view rest = text; rest.data() && !rest.empty();) {
     const std::string_view line = trimmed(cut(rest, "\n"));
     ++number;
@@ -391,6 +404,12 @@ bool has_feature(const Target& target, std::string_view feature) {
   return found && found->has(target);
 }
 
+std::string why_feature_off(const Target& target, std::string_view feature) {
+  for (const SwitchedOff& off : target.switched_off)
+    if (off.part == Part::feature && off.what == feature) return off.text();
+  return "";
+}
+
 void apply_quirks(Target& target, std::span<const Quirk> quirks) {
   for (const Quirk& quirk : quirks) {
     if (!quirk.off || !quirk.is_of(target)) continue;
@@ -412,11 +431,9 @@ void apply_quirks(Target& target, std::span<const Quirk> quirks) {
       }
       case Part::kernel_template: break;
       case Part::config: {
-        std::string_view rest = off.what;
-        off.template_name = cut(rest, " ");
-        const auto values = parse_values(rest);
-        if (!values) continue;
-        off.values = *values;
+        off.template_name = quirk.template_name();
+        off.values = quirk.values();
+        if (off.values.empty()) continue;
         break;
       }
     }
@@ -468,6 +485,18 @@ std::vector<fs::path> quirk_files(const std::function<void(const std::string&)>&
 
 namespace {
 
+// The list is made before the first registration, whichever file that is in.
+std::vector<QuirkRule>& quirk_rules() {
+  static std::vector<QuirkRule> all;
+  return all;
+}
+
+std::string refused(const Quirk& quirk) {
+  for (const QuirkRule rule : quirk_rules())
+    if (std::string problem = rule(quirk); !problem.empty()) return problem;
+  return "";
+}
+
 std::vector<Quirk> read_all() {
   std::vector<Quirk> all;
   if (const char* value = std::getenv("TCC_QUIRKS"); value && std::string_view(value) == "none")
@@ -477,6 +506,10 @@ std::vector<Quirk> read_all() {
       QuirkFile file = parse_quirks(read_file(path, kMostFileBytes), path.string());
       for (const std::string& problem : file.problems) warn(problem);
       for (Quirk& quirk : file.quirks) {
+        if (const std::string problem = refused(quirk); !problem.empty()) {
+          warn(str(quirk.source, ": ", problem));
+          continue;
+        }
         if (all.size() == kMostQuirks) {
           warn(str(quirk.source, ": more than ", kMostQuirks, " quirks; the rest is left out"));
           return all;
@@ -498,6 +531,8 @@ OfProcess& of_process() {
 }
 
 }  // namespace
+
+RegisterQuirkRule::RegisterQuirkRule(QuirkRule rule) { quirk_rules().push_back(rule); }
 
 const std::vector<Quirk>& quirks() {
   OfProcess& own = of_process();

@@ -40,6 +40,11 @@ struct Quirk {
   std::string reason;
   std::string source = {};  // "FILE:LINE" where it was read
 
+  // The template that it switches off, or whose configs; "" for all else.
+  std::string_view template_name() const;
+  // The values of a template's configs that it switches off; none for all else.
+  std::vector<std::pair<std::string, int64_t>> values() const;
+
   // Whether it is of the target's device and driver. A driver that tells no version is within no
   // limits.
   bool is_of(const Target& target) const;
@@ -67,11 +72,20 @@ void merge_quirks(std::vector<Quirk>& quirks, std::span<const Quirk> more);
 std::vector<std::string_view> feature_names();
 // Returns whether the target has the feature of that name.
 bool has_feature(const Target& target, std::string_view feature);
+// Why a feature of that name is not used, "switched off by quirk FILE:LINE: REASON"; "": no quirk.
+std::string why_feature_off(const Target& target, std::string_view feature);
 // "*" and "?" are the only special characters of a pattern.
 bool matches(std::string_view pattern, std::string_view text);
 
 // Takes from the target what the quirks of its device and driver switch off, and notes it.
 void apply_quirks(Target& target, std::span<const Quirk> quirks);
+// What is wrong with a quirk that parse_quirk() takes, or "": only the compiler knows the names of
+// templates. quirks() leaves out the lines that a rule refuses, with a warning for each.
+using QuirkRule = std::string (*)(const Quirk& quirk);
+class RegisterQuirkRule {
+ public:
+  explicit RegisterQuirkRule(QuirkRule rule);
+};
 // Returns whether one of the quirks says that the target's driver was tested.
 bool is_tested(const Target& target, std::span<const Quirk> quirks);
 

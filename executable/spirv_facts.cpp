@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "executable/quirks.h"
 #include "executable/spirv_words.h"
 #include "support/error.h"
 
@@ -17,29 +18,30 @@ constexpr uint32_t kGlCompute = 5;
 constexpr uint32_t kDenormPreserve = 4459, kSignedZeroInfNanPreserve = 4461,
                    kRoundingModeRte = 4462;
 
-// The capabilities whose absence users may meet.
+// The capabilities whose absence users may meet, with the features of quirk files that they are.
 struct Feature {
   uint32_t capability;
   const char* text;
+  std::string_view name = "";
 };
 constexpr Feature kFeatures[] = {
     {9, "16-bit floats"},
-    {10, "64-bit floats"},
-    {11, "64-bit integers"},
+    {10, "64-bit floats", "float64"},
+    {11, "64-bit integers", "int64"},
     {22, "16-bit integers"},
     {39, "8-bit integers"},
-    {65, "shuffles among a subgroup's lanes"},
-    {4433, "buffers of 16-bit elements"},
-    {4448, "buffers of 8-bit elements"},
+    {65, "shuffles among a subgroup's lanes", "subgroup_shuffle"},
+    {4433, "buffers of 16-bit elements", "storage16"},
+    {4448, "buffers of 8-bit elements", "storage8"},
     {5116, "bf16 as a type"},
     {5118, "cooperative matrices of bf16"},
     {5345, "Vulkan's memory model"},
-    {5431, "sums of cooperative matrices as operands"},
+    {5431, "sums of cooperative matrices as operands", "matrix_conversions"},
     {5433, "loads of cooperative matrices from tensors"},
     {5439, "tensors"},
-    {6018, "products of packed bytes"},
-    {6019, "dot products of integers"},
-    {6022, "cooperative matrices"},
+    {6018, "products of packed bytes", "byte_products"},
+    {6019, "dot products of integers", "byte_products"},
+    {6022, "cooperative matrices", "matrix_units"},
 };
 
 // Characters lie in words from the lowest byte on, up to a zero.
@@ -135,10 +137,14 @@ std::string lacking_feature(const SpirvFacts& facts, const std::set<uint32_t>& c
                             const Target& target) {
   if (facts.version_minor > target.spirv_minor) return str("SPIR-V 1.", facts.version_minor);
   for (const uint32_t capability : facts.capabilities) {
-    if (capabilities.contains(capability)) continue;
     const auto* known = std::ranges::find(kFeatures, capability, &Feature::capability);
+    const bool is_known = known != std::end(kFeatures);
+    // A driver has what a quirk file switched off.
+    const std::string off = is_known ? why_feature_off(target, known->name) : "";
+    if (capabilities.contains(capability) && off.empty()) continue;
     const std::string number = str("capability ", capability, " of SPIR-V");
-    return known == std::end(kFeatures) ? number : str(known->text, " (", number, ")");
+    if (!is_known) return number;
+    return str(known->text, " (", number, off.empty() ? "" : "; ", off, ")");
   }
   const FloatControls &needs = facts.float_controls, &has = target.float_controls;
   if (needs.keep_special & ~has.keep_special) return "floats that keep infinities and NaN";

@@ -23,7 +23,8 @@ struct SpirvFacts {
 SpirvFacts spirv_facts(std::span<const uint32_t> words);
 
 // Returns the first feature that the module needs and a device lacks, as in "64-bit floats", or ""
-// where there is none. `capabilities` are those that the device was created with.
+// where there is none. `capabilities` are those that the device was created with; quirk files may
+// have switched some of them off.
 std::string lacking_feature(const SpirvFacts& facts, const std::set<uint32_t>& capabilities,
                             const Target& target);
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "executable/kernel_label.h"
 #include "runtime/device.h"
 #include "support/bytes_text.h"
 #include "support/error.h"
@@ -18,10 +19,7 @@ inline void check_range(int64_t offset, int64_t bytes, int64_t size) {
             " to ", offset, " + ", bytes, " of a buffer of ", size);
 }
 
-// Returns the name of a kernel in messages.
-inline const std::string& label_of(const exec::KernelBinary& binary) {
-  return binary.template_name.empty() ? binary.entry : binary.template_name;
-}
+using exec::label_of;
 
 inline bool is_empty(const std::array<uint32_t, 3>& grid) {
   return grid[0] == 0 || grid[1] == 0 || grid[2] == 0;

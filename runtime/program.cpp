@@ -24,6 +24,9 @@ void check_memory(Device& device, const exec::Executable& executable) {
   const int64_t constants = device.constants().missing_bytes(executable);
   const int64_t arena = executable.arena_bytes.is_const() ? executable.arena_bytes.value() : 0;
   const int64_t memory = device.memory_bytes();
+  if (device.compiles_alone())
+    fail_device(device.name(), ": its driver compiles for ", device.target().device,
+                ", which is not there: it has no memory, and nothing runs on it");
   if (constants <= memory && arena <= memory - constants) return;
   fail_device(device.name(), ": out of memory: ", executable.name, " needs ", bytes_text(constants),
               " for weights and ", bytes_text(arena), " for intermediate values; the device has ",
@@ -46,8 +49,8 @@ void check_kind(const Device& device, const exec::Executable& executable) {
 void tell_switched_off(const exec::Target& target, const exec::Executable& executable) {
   for (const exec::KernelBinary& kernel : executable.kernels)
     if (const std::string reason = target.why_off(kernel.template_name); !reason.empty())
-      log_warning(LogChannel::device, executable.name, ": kernel ", kernel.entry, " is of ",
-                  kernel.template_name, ", ", reason, ": compile the graph again");
+      log_warning(LogChannel::device, executable.name, ": kernel ", kernel.template_name, " is ",
+                  reason, ": compile the graph again");
 }
 
 void check_functions(const HostFunctions& functions, const exec::Executable& executable,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "executable/quirks.h"
 #include "scheduler/cost.h"
 #include "scheduler/index_range.h"
 #include "scheduler/moved_bits.h"
@@ -148,9 +149,8 @@ void choose_beginning(Kernel& kernel, const Target& target) {
 
 // " (switched off by quirk ...)" where that is why the target lacks a feature.
 std::string off_note(const Target& target, std::string_view feature) {
-  for (const exec::SwitchedOff& off : target.switched_off)
-    if (off.part == exec::Part::feature && off.what == feature) return " (" + off.text() + ")";
-  return "";
+  const std::string off = exec::why_feature_off(target, feature);
+  return off.empty() ? "" : " (" + off + ")";
 }
 
 // Throws Error(device) naming the limit that the kernel exceeds.

@@ -173,6 +173,7 @@ constexpr ProfileField kFields[] = {
 
 constexpr int64_t kMaxBytes = 64 << 10;
 constexpr std::string_view kExtends = "extends";
+constexpr std::string_view kArch = "arch";
 
 using Entries = std::map<std::string, Entry>;  // by key
 
@@ -211,7 +212,8 @@ fs::path base_file(const Entry& extends) {
   return folder / (name + ".yaml");
 }
 
-// The keys of a file, and those that it lacks from the profiles that it extends.
+// The keys of a file, and those that it lacks from the profiles that it extends. Only the
+// architecture is each profile's own: tuning records are found by it.
 Entries read_chain(const std::string& text, const std::string& file) {
   Entries entries = read_entries(text, file);
   std::set<std::string> files = {fs::path(file).filename().string()};
@@ -222,6 +224,7 @@ Entries read_chain(const std::string& text, const std::string& file) {
                                 " extends this profile in turn: state the limits in one of them"));
     Entries more = read_entries(read_file(base, kMaxBytes), base.string());
     extends = more.extract(std::string(kExtends));
+    more.erase(std::string(kArch));
     entries.merge(more);
   }
   return entries;
@@ -255,6 +258,17 @@ bool is_profile_name(std::string_view name) {
 
 Target read_profile(const fs::path& file) {
   return parse_profile(read_file(file, kMaxBytes), file.string(), file.stem().string());
+}
+
+std::optional<Target> find_profile_of(const fs::path& folder, std::string_view arch) {
+  for (const std::string& name : profile_names(folder)) {
+    const fs::path file = folder / (name + ".yaml");
+    const std::string text = read_file(file, kMaxBytes);
+    if (text.find(kArch) == text.npos || text.find(arch) == text.npos) continue;
+    if (Target target = parse_profile(text, file.string(), name); target.arch == arch)
+      return target;
+  }
+  return std::nullopt;
 }
 
 Target parse_profile(const std::string& text, const std::string& file, std::string_view arch) {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "ir/append.h"
-#include "ir/suggest.h"
+#include "scheduler/quirk_rules.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -73,9 +73,7 @@ std::string unknown_template() {
   any_asked_for([&](std::string_view asked) {
     const std::string_view name = asked.starts_with('-') ? asked.substr(1) : asked;
     if (asked.empty() || find_template(name)) return false;
-    std::vector<std::string> known;
-    for (const Template* t : templates()) known.emplace_back(t->name());
-    message = str("TCC_TEMPLATES: no kernel template '", name, "'", ir::or_known(name, known));
+    message = "TCC_TEMPLATES: " + no_template(name);
     return true;
   });
   return message;

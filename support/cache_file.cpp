@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "support/error.h"
+#include "support/file.h"
 #include "support/system.h"
 
 namespace tcc {
@@ -94,6 +95,13 @@ std::optional<std::vector<uint8_t>> decode_cache_file(const std::string& bytes, 
   if (checksum(code, header.bytes) != Hash128{header.sum_low, header.sum_high}) return std::nullopt;
   damage.clear();
   return std::vector<uint8_t>(code, code + header.bytes);
+}
+
+void write_cache_file(const fs::path& path, std::string_view content) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored))
+    fail_input(path.string(), ": is no regular file");
+  write_file_atomic(path, content);
 }
 
 int64_t trim_cache_folder(const fs::path& folder, int64_t keep_bytes) {

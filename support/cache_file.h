@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/hash.h"
@@ -27,6 +28,10 @@ std::string encode_cache_file(const Hash128& key, std::span<const uint8_t> code)
 // this key.
 std::optional<std::vector<uint8_t>> decode_cache_file(const std::string& bytes, const Hash128& key,
                                                       std::string& damage);
+
+// write_file_atomic() for what no user names: a pipe or device that stands in its place is an
+// Error(bad_input). Opening a pipe could wait for ever.
+void write_cache_file(const std::filesystem::path& path, std::string_view content);
 
 // Removes the files of the cache `folder` that were not used for the longest time, until they take
 // at most `keep_bytes` together, and unfinished files of crashed writers. Returns the bytes that

@@ -20,4 +20,9 @@ size_t utf8_length(std::string_view text) {
   return overlong || surrogate || beyond_unicode ? 0 : length;
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xef\xbb\xbf";
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
 }  // namespace tcc

@@ -27,7 +27,7 @@ bool is_first_time(const exec::Target& target) try {
   std::error_code error;
   if (fs::exists(file, error)) return false;
   fs::create_directories(file.parent_path(), error);
-  write_file_atomic(file, target.driver + "\n");
+  write_cache_file(file, target.driver + "\n");
   return true;
 } catch (const Error&) { return false; }
 

@@ -100,11 +100,16 @@ class Parent {
       : body_(body), limits_(limits), start_(Clock::now()) {}
 
   SelfTestReport run() {
-    constexpr int kMostChildren = 12;
+    constexpr int kMostChildren = 60;
     for (int i = 0; i < kMostChildren && !is_done_ && left() > 1; ++i) one_child();
+    const bool is_late = is_killed_late_ || left() <= 1;
+    if (suspect_) {
+      suspect_->quirk.reason += str("; nothing narrower was found", is_late ? " in time" : "");
+      accuse();
+    }
     if (!is_done_)
       report_.untested.push_back(
-          {Event::untested, "the rest", is_killed_late_ ? "no time was left" : "the process died"});
+          {Event::untested, "the rest", is_late ? "no time was left" : "the process died"});
     report_.is_complete = is_tested_ && report_.untested_samples == 0;
     report_.is_whole = report_.is_complete && is_done_ && report_.untested.empty();
     report_.seconds = limits_.seconds - left();
@@ -207,7 +212,10 @@ class Parent {
         ++report_.passed;
         options_.skip.push_back(event.sample);
         break;
-      case Event::found: add(event); break;
+      case Event::found:
+        suspect_.reset();  // it has what was found of the kernel that ended a process before
+        add(event);
+        break;
       case Event::slow:
         if (event.quirk.off) options_.known.push_back(event.quirk);
         report_.slow.push_back(event);
@@ -247,7 +255,24 @@ class Parent {
     event.text = is_hung_ ? str("did not end within ", limits_.hang_seconds, " s")
                           : str("ended the process with signal ", WTERMSIG(status));
     event.quirk.reason = str(event.sample, ": ", event.text);
-    add(event);
+    const std::string kernel = running_->text;
+    // The next process looks for the part of it that is at fault, by other kernels of the sample,
+    // which may end it, too.
+    const bool is_narrowing = suspect_ && suspect_->sample.starts_with(event.sample);
+    const bool is_known = std::ranges::any_of(
+        options_.crashes, [&](const auto& crash) { return crash.kernel == kernel; });
+    if (!is_narrowing) {
+      accuse();
+      suspect_ = event;
+    }
+    if (is_known || (is_hung_ && left() < 3 * limits_.hang_seconds)) accuse();
+    options_.crashes.push_back({kernel, event.text});
+  }
+
+  // Switches off the whole part that the suspect is of.
+  void accuse() {
+    if (suspect_) add(*suspect_);
+    suspect_.reset();
   }
 
   const SelfTestBody& body_;
@@ -256,6 +281,7 @@ class Parent {
   autotune::SelfTestOptions options_;
   Report report_;
   std::optional<SelfTestEvent> running_;
+  std::optional<SelfTestEvent> suspect_;  // a kernel that ended a process, until its fault is found
   Clock::time_point since_;
   bool has_device_ = false, is_tested_ = false, is_done_ = false, is_hung_ = false,
        is_killed_late_ = false;
@@ -395,8 +421,11 @@ int run_self_test(const SelfTestRequest& request) {
       [&](const autotune::SelfTestOptions& given, const SelfTestTeller& tell) {
         exec::use_quirks(std::vector<exec::Quirk>());  // what was switched off is tested, too
         const auto device = runtime::open_device(request.device);
-        if (device->target().api == exec::Api::null || device->compiles_alone())
+        if (device->target().api == exec::Api::null)
           fail_input("--device ", request.device, ": runs nothing");
+        if (device->compiles_alone())
+          fail_input("--device ", request.device,
+                     ": its driver compiles kernels and runs none: there is nothing to test");
         tell.device(*device);
         backends::KernelCache cache;
         autotune::SelfTestOptions options = given;
@@ -406,6 +435,10 @@ int run_self_test(const SelfTestRequest& request) {
         autotune::self_test(device, options);
       },
       {.seconds = request.limit_seconds});
+  if (report.passed == 0 && report.found.empty() && !report.untested.empty())
+    fail_device("--self-test of ", request.device,
+                ": nothing was tested: ", report.untested.front().text,
+                "; give it a longer --time-limit");
   if (!request.filter.empty()) report.is_complete = report.is_whole = false;
   write_self_test_quirks(report, file);
   if (request.json)

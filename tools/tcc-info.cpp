@@ -30,6 +30,7 @@ struct Device {
   std::optional<sched::Target> target;  // absent when it cannot be opened
   int64_t memory_bytes = 0;
   std::string error;
+  bool compiles_alone = false;  // nothing runs on it
 };
 
 struct Compiler {
@@ -84,10 +85,21 @@ std::vector<std::string> unused_units(const sched::Target& t) {
   return unused;
 }
 
-std::vector<Device> find_devices(const runtime::DeviceList& list) {
+// The device that a list left out because its driver compiles kernels and runs none.
+std::optional<Device> compiling_device(const std::string& missing) try {
+  const std::string name = missing.substr(0, missing.find(' '));
+  if (name.find(':') == name.npos || name.ends_with(':')) return std::nullopt;
+  const auto opened = runtime::open_device(name);
+  if (!opened->compiles_alone()) return std::nullopt;
+  const sched::Target& target = opened->target();
+  return Device{{name, target.device, target}, target, 0, "", true};
+} catch (const Error&) { return std::nullopt; }
+
+// Takes the devices that only compile out of the reasons why others are missing.
+std::vector<Device> find_devices(runtime::DeviceList& list) {
   std::vector<Device> devices;
   for (const runtime::DeviceEntry& entry : list.devices) {
-    Device device{entry, std::nullopt, 0, ""};
+    Device device{.entry = entry, .target = std::nullopt, .error = ""};
     try {
       auto opened = runtime::open_device(entry.name);
       device.target = opened->target();
@@ -95,6 +107,11 @@ std::vector<Device> find_devices(const runtime::DeviceList& list) {
     } catch (const Error& error) { device.error = error.what(); }
     devices.push_back(std::move(device));
   }
+  std::erase_if(list.missing, [&](const std::string& missing) {
+    std::optional<Device> device = compiling_device(missing);
+    if (device) devices.push_back(*std::move(device));
+    return device.has_value();
+  });
   return devices;
 }
 
@@ -142,12 +159,12 @@ void print_devices(const std::vector<Device>& devices, const std::vector<std::st
       continue;
     }
     const sched::Target& t = *device.target;
-    rows.push_back({device.entry.name, t.id(), str("", t.compute_units),
-                    range(t.subgroup_size_min, t.subgroup_size_max),
-                    std::to_string(t.max_workgroup_size),
-                    format_bytes(static_cast<double>(t.shared_bytes)),
-                    format_bytes(static_cast<double>(device.memory_bytes)),
-                    format_bytes(static_cast<double>(t.max_buffer_bytes))});
+    rows.push_back(
+        {device.entry.name, t.id(), str("", t.compute_units),
+         range(t.subgroup_size_min, t.subgroup_size_max), std::to_string(t.max_workgroup_size),
+         format_bytes(static_cast<double>(t.shared_bytes)),
+         device.compiles_alone ? "none" : format_bytes(static_cast<double>(device.memory_bytes)),
+         format_bytes(static_cast<double>(t.max_buffer_bytes))});
   }
   std::cout << "Devices\n";
   if (!rows.empty())
@@ -162,6 +179,11 @@ void print_devices(const std::vector<Device>& devices, const std::vector<std::st
     }
     const sched::Target& t = *device.target;
     std::cout << "  driver       " << t.driver << "\n";
+    if (device.compiles_alone)
+      std::cout
+          << "  compiles     kernels, and runs none: there is no such device, only its driver. "
+             "tcc-tune --device "
+          << device.entry.name << " ranks configs by estimates\n";
     std::string present, units;
     for (const Feature& feature : features(t))
       if (feature.present) present += std::string(present.empty() ? "" : ", ") + feature.name;
@@ -173,7 +195,7 @@ void print_devices(const std::vector<Device>& devices, const std::vector<std::st
         std::cout << "  missing      " << feature.name << ": " << feature.without << "\n";
     for (const exec::SwitchedOff& off : t.switched_off)
       std::cout << "  off          " << off.what << ": " << off.text() << "\n";
-    if (!exec::is_tested(t, exec::quirks()))
+    if (!device.compiles_alone && !exec::is_tested(t, exec::quirks()))
       std::cout << "  untested     this driver: tcc-info --self-test --device " << device.entry.name
                 << "\n";
     for (const std::string& reason : unused_units(t))
@@ -220,6 +242,7 @@ void print_info_json(const std::vector<Device>& devices, const std::vector<std::
           .member("l2_bytes", t.l2_bytes);
       json.member("bandwidth", t.bandwidth).member("flops_f32", t.flops_f32);
       json.member("unified_memory", t.unified_memory).member("is_cpu", t.is_cpu);
+      json.member("runs_kernels", !device.compiles_alone);
       json.key("features").begin_object();
       for (const Feature& feature : features(t)) json.member(feature.name, feature.present);
       json.end_object().key("matrix_units").begin_array();
@@ -297,7 +320,7 @@ int info_main(int argc, char** argv) {
       ->needs(self_test);
   app.add_option("--time-limit", test.limit_seconds, "of the test, in seconds")
       ->capture_default_str()
-      ->check(number_in(1.0, 3600.0))
+      ->check(number_in(5.0, 3600.0))
       ->needs(self_test);
   app.add_option("--filter", test.filter, "samples whose names contain the word")->needs(self_test);
   app.add_option(

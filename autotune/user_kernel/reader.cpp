@@ -12,6 +12,7 @@
 #include "support/checked.h"
 #include "support/error.h"
 #include "support/file.h"
+#include "support/utf8.h"
 
 namespace tcc::autotune {
 namespace {
@@ -279,7 +280,7 @@ class KernelReader {
   static std::string text_of(const Item& item, const fs::path& path, const std::string& file = "") {
     std::string text;
     try {
-      text = read_file(path, kMaxFileBytes);
+      text = without_byte_order_mark(read_file(path, kMaxFileBytes));
     } catch (const Error& error) { item.fail(error.what()); }
     if (text.find('\0') != std::string::npos) item.fail(file + "is not a text file");
     return text;

@@ -193,8 +193,11 @@ std::vector<uint8_t> compile_glsl(const std::string& source, const std::string& 
 
 std::string glsl_lacking(const std::string& extension) {
   const std::string named = environment("TCC_GLSLC");
-  if (!named.empty())
-    return has_extension(named, extension) ? "" : str("TCC_GLSLC: ", named, " has no ", extension);
+  if (!named.empty()) {
+    if (has_extension(named, extension)) return "";
+    const std::string missing = glsl_compiler_missing();
+    return missing.empty() ? str("TCC_GLSLC: ", named, " has no ", extension) : missing;
+  }
   if (has_extension("", extension)) return "";
   const std::string found = program_in_path();
   if (!found.empty() && has_extension(found, extension)) return "";

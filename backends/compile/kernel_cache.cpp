@@ -81,7 +81,7 @@ bool KernelCache::insert_on_disk(const Hash128& key, std::span<const uint8_t> co
   const std::string bytes = encode_cache_file(key, code);
   try {
     fs::create_directories(file.parent_path());
-    write_file_atomic(file, bytes);
+    write_cache_file(file, bytes);
   } catch (const std::exception& error) {  // a full or read-only disk is no reason to stop
     warn_of_unwritable_cache(folder_, error.what());
     on_disk_ = false;

@@ -47,10 +47,7 @@ std::optional<Target> named_profile(std::string_view wanted) {
   const auto names = sched::profile_names(folder);
   if (std::find(names.begin(), names.end(), wanted) != names.end())
     return sched::read_profile(folder / str(wanted, ".yaml"));
-  for (const std::string& name : names)
-    if (Target target = sched::read_profile(folder / (name + ".yaml")); target.arch == wanted)
-      return target;
-  return std::nullopt;
+  return sched::find_profile_of(folder, wanted);
 }
 
 // "intel", or with the lanes of its subgroups, as Target::id() has them: "intel:sg16".

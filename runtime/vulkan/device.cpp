@@ -130,7 +130,8 @@ DeviceList list_vulkan() {
       const std::string name = str("vulkan:", i);
       if (physical.compiles_alone && physical.unusable.empty())
         list.missing.push_back(str(name, " (", physical.device_name,
-                                   "): it has no memory: its driver compiles alone, by that name"));
+                                   "): its driver compiles kernels, by that name, and runs none: "
+                                   "the device has no memory"));
       else if (physical.unusable.empty())
         list.devices.push_back(
             {name, vulkan::describe(physical), physical.target, physical.memory_bytes});

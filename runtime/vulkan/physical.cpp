@@ -78,6 +78,11 @@ void query_properties(const InstanceFunctions& vk, const Physical& physical,
   vk.GetPhysicalDeviceProperties2(physical.handle, &properties.core);
 }
 
+// All reasons are told: which one is easiest to mend is the user's to say.
+void add_reason(Physical& physical, const std::string& reason) {
+  physical.unusable += (physical.unusable.empty() ? "" : "; ") + reason;
+}
+
 void choose_features(const InstanceFunctions& vk, Physical& physical, const Properties& properties,
                      bool can_control_subgroups, const Enabled* enabled) {
   Features have;
@@ -103,9 +108,12 @@ void choose_features(const InstanceFunctions& vk, Physical& physical, const Prop
     have.dot_product.shaderIntegerDotProduct = VK_FALSE;
   physical.features =
       enabled_features(have, properties.matrix_stages.cooperativeMatrixSupportedStages);
-  if (!have.v12.bufferDeviceAddress) physical.unusable = "it lacks bufferDeviceAddress";
-  if (!have.v12.timelineSemaphore) physical.unusable = "it lacks timelineSemaphore";
-  if (!have.v12.scalarBlockLayout) physical.unusable = "it lacks scalarBlockLayout";
+  const auto require = [&](VkBool32 is_there, const char* feature) {
+    if (!is_there) add_reason(physical, str("it lacks ", feature));
+  };
+  require(have.v12.bufferDeviceAddress, "bufferDeviceAddress");
+  require(have.v12.timelineSemaphore, "timelineSemaphore");
+  require(have.v12.scalarBlockLayout, "scalarBlockLayout");
 }
 
 // The first family that computes, better one with timestamps; or the caller's.
@@ -125,7 +133,7 @@ void choose_queue_family(const InstanceFunctions& vk, Physical& physical, const 
     found = true;
   }
   if (!found)
-    physical.unusable = enabled ? "the queue does not compute" : "it has no compute queue";
+    add_reason(physical, enabled ? "the queue does not compute" : "it has no compute queue");
 }
 
 void fill_subgroup_sizes(Physical& physical, const Properties& properties) {
@@ -167,7 +175,7 @@ void fill_memory(const InstanceFunctions& vk, Physical& physical, const Properti
   if (!index) {
     physical.compiles_alone =
         physical.has_extension(VK_KHR_PIPELINE_EXECUTABLE_PROPERTIES_EXTENSION_NAME);
-    if (!physical.compiles_alone) physical.unusable = "it has no device memory";
+    if (!physical.compiles_alone) add_reason(physical, "it has no device memory");
     target.max_buffer_bytes = largest_buffer(properties, std::numeric_limits<int64_t>::max());
     return;
   }

@@ -118,7 +118,7 @@ void PipelineCache::save() {
       if (ours.empty() || ours == theirs) return;
     }
     fs::create_directories(file_.parent_path());
-    write_file_atomic(file_, encode_cache_file(key_, ours));
+    write_cache_file(file_, encode_cache_file(key_, ours));
     loaded_ = std::move(ours);
     trim_cache_folder(file_.parent_path(), kMaxFolderBytes);
   } catch (const std::exception& error) {  // a full or read-only disk is no reason to stop

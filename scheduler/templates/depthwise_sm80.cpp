@@ -132,9 +132,10 @@ constexpr Rule<DepthwiseSm80, DepthwiseSm80Case> kRules[] = {
      }},
     {"pixels fit into shared memory",
      [](const auto& d, const auto& of) { return sm80::shared_bytes(d) <= of.target.shared_bytes; }},
-    {"workgroups are numbers of 32 bits",
+    {"workgroups and tiles, those after the last one of a workgroup too, are numbers of 32 bits",
      [](const auto& d, const auto&) {
-       return sm80::workgroups(d) <= std::numeric_limits<int32_t>::max();
+       return std::max(sm80::workgroups(d), sm80::tiles(d) + d.parts) <=
+              std::numeric_limits<int32_t>::max();
      }},
 };
 

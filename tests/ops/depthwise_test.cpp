@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <limits>
 
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
@@ -156,6 +157,32 @@ TEST(Depthwise, GpusHaveItsTemplate) {
     EXPECT_EQ(executable.kernels[0].template_name, by) << name;
     EXPECT_EQ(executable.kernels[1].template_name, "reduction") << name;
   }
+}
+
+// The kernel numbers its tiles in 32 bits, several of them to a workgroup.
+TEST(Depthwise, TilesAreNumbersOf32Bits) {
+  ::setenv("TCC_TEMPLATES", "depthwise_sm80,-depthwise", 1);
+  const auto against = [](int64_t images, int64_t parts) {
+    sched::Target target = sched::target_by_name("cuda:sm_80");
+    target.max_buffer_bytes = int64_t{1} << 45;
+    const std::string text =
+        str("tcc: 1\nname: many\ninputs: {x: {dtype: bf16, shape: [", images,
+            ", 1, 1, 8]}}\nweights: {f: {dtype: bf16, shape: [8, 1, 3, 3], init: {normal: 1}}}\n"
+            "nodes:\n  - {out: image, op: permute, in: [x], dims: [0, 3, 1, 2]}\n"
+            "  - {out: c, op: conv2d, in: [image, f], groups: 8, padding: 1}\n"
+            "  - {out: y, op: permute, in: [c], dims: [0, 2, 3, 1]}\noutputs: [y]\n");
+    const ir::Graph graph = parse_yaml_graph(text, "many.yaml", ".").bind({});
+    const backends::Scheduled scheduled = backends::schedule(graph, target);
+    const sched::Candidate& candidate = scheduled.regions.at(0).candidate();
+    EXPECT_EQ(candidate.kernel_template().name(), "depthwise_sm80");
+    return candidate.space().violation(
+        {{"block_channels", 8}, {"rows", 2}, {"columns", 8}, {"parts", parts}, {"warps", 2}});
+  };
+  // An image is a tile. The last workgroup may have numbers of seven that there are not.
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  EXPECT_EQ(against(kMost - 8, 8), "");
+  EXPECT_NE(against(kMost - 7, 8).find("32 bits"), std::string::npos);
+  ::unsetenv("TCC_TEMPLATES");
 }
 
 // The estimates decide whether groups are products: for matrix units, four channels are few.

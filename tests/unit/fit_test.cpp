@@ -131,17 +131,41 @@ TEST(Fit, QuirksOfTheDeviceAreHeeded) {
   const Executable executable = plain(device);
   SwitchedOff off{exec::Part::kernel_template, "gemm", "a.quirks:3", "wrong sums"};
   device.switched_off = {off};
-  EXPECT_NO_FIT(executable, device,
-                "kernel k is of gemm, switched off by quirk a.quirks:3: wrong sums");
+  EXPECT_NO_FIT(
+      executable, device,
+      "kernel gemm is switched off by quirk a.quirks:3: wrong sums: compile the graph for");
   off.what = "gemv";
   device.switched_off = {off};
   EXPECT_NO_THROW(check_fit(executable, device));
   off = {exec::Part::config, "gemm stages=4", "a.quirks:4", "hangs", "gemm", {{"stages", 4}}};
   device.switched_off = {off};
-  EXPECT_NO_FIT(executable, device, "gemm stages=4, switched off by quirk a.quirks:4: hangs");
+  EXPECT_NO_FIT(executable, device,
+                "the config gemm stages=4 is switched off by quirk a.quirks:4: hangs");
   off.values.emplace_back("block_m", 6);
   device.switched_off = {off};
   EXPECT_NO_THROW(check_fit(executable, device)) << "block_m=64 is not block_m=6";
+}
+
+// Machine code does not say which features it uses: what it was compiled for counts.
+TEST(Fit, FeaturesThatQuirksSwitchOffAreHeeded) {
+  const auto without = [](const char* feature) {
+    Target device = *cuda_target("sm_90a");
+    device.switched_off = {{exec::Part::feature, feature, "a.quirks:5", "slow"}};
+    return device;
+  };
+  Executable executable = plain(*cuda_target("sm_90a"));
+  EXPECT_NO_FIT(executable, without("float64"),
+                "compiled for a device with float64, which is switched off by quirk a.quirks:5");
+  executable.target.float64 = false;
+  EXPECT_NO_THROW(check_fit(executable, without("float64")));
+  EXPECT_NO_THROW(check_fit(executable, without("overlapping_launches")));
+  executable.kernels[0].num_maps = 0;
+  EXPECT_NO_THROW(check_fit(executable, without("box_copies")));
+  executable.kernels[0].num_maps = 1;
+  EXPECT_NO_FIT(executable, without("box_copies"), "with box_copies");
+  Target device = without("clusters");
+  device.max_cluster = 1;
+  EXPECT_NO_FIT(executable, device, "the device has 1 (switched off by quirk a.quirks:5: slow)");
 }
 
 TEST(Fit, TheNearestTargetIsTaken) {

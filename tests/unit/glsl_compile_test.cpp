@@ -209,6 +209,7 @@ TEST_F(GlslcTest, AProgramThatIsNotThereIsAnError) {
   EXPECT_NE(message_of([] { compile_glsl("text", "k"); }).find("cannot run /nowhere/glslc"),
             std::string::npos);
   EXPECT_NE(glsl_compiler_missing().find("/nowhere/glslc"), std::string::npos);
+  EXPECT_EQ(glsl_lacking("GL_KHR_cooperative_matrix"), glsl_compiler_missing());
 }
 
 // The glslc in PATH compiles what libshaderc is too old for, and nothing else.

@@ -2,6 +2,7 @@
 #include "backends/compile/kernel_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -86,6 +87,22 @@ TEST_F(KernelCacheTest, AFileUnderAnotherNameIsNotTrusted) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(cache.find(key_of(2)), std::nullopt);
   EXPECT_NE(testing::internal::GetCapturedStderr().find("holds another kernel"), std::string::npos);
+}
+
+// Opening a pipe would wait for its other end.
+TEST_F(KernelCacheTest, APipeInThePlaceOfAFileIsNotOpened) {
+  KernelCache cache(folder());
+  const fs::path file = cache.file_of(key_of(1));
+  fs::create_directories(file.parent_path());
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(cache.find(key_of(1)), std::nullopt);
+  cache.insert(key_of(1), code_of(100, 1));
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find(file.string() + ": not a regular file"), std::string::npos) << said;
+  EXPECT_NE(said.find("cannot be written"), std::string::npos) << said;
+  EXPECT_EQ(cache.find(key_of(1)), code_of(100, 1)) << "memory has it";
+  EXPECT_TRUE(fs::is_fifo(file));
 }
 
 TEST_F(KernelCacheTest, WithoutAFolderItKeepsEntriesInMemory) {

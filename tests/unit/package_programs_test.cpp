@@ -1,5 +1,6 @@
 // Packages as users make and run them: tcc-compile --package, tcc-run, and programs that link
 // libtcc-runtime alone.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -322,6 +323,49 @@ TEST_F(PackagePrograms, WhatIsNoPackageIsSaid) {
     EXPECT_TRUE(outcome.text.starts_with("tcc-run: other.tccpkg: is no package of tcc"))
         << outcome.text;
     EXPECT_TRUE(is_one_line(outcome.text)) << outcome.text;
+  }
+}
+
+// A pipe to which nobody writes may not be opened.
+TEST_F(PackagePrograms, APipeIsNoPackage) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const Outcome outcome = testing::run_command(
+      str("timeout 60 '", testing::program("tcc-run").string(), "' '", path("pipe"), "' 2>&1"));
+  EXPECT_EQ(outcome.code, 2) << outcome.text;
+  EXPECT_TRUE(is_one_line(outcome.text)) << outcome.text;
+  EXPECT_NE(outcome.text.find("not a regular file"), std::string::npos) << outcome.text;
+}
+
+// What quirk files switched off is refused in one line, with the compiler and without it.
+TEST_F(PackagePrograms, QuirksAreHonoured) {
+  const std::string device = lavapipe();
+  if (device.empty()) GTEST_SKIP() << "no lavapipe";
+  write_file_atomic(path("f64.yaml"),
+                    "tcc: 1\nname: f64\ninputs: {x: {dtype: f64, shape: [4]}}\n"
+                    "nodes: [{out: y, op: sqrt, in: [x]}]\noutputs: [y]\n");
+  ASSERT_EQ(run("tcc-compile", "f64.yaml --target vulkan:lavapipe --package f64.tccpkg").code, 0);
+  const auto outcome = [&](const char* program, const std::string& words, const std::string& line) {
+    write_file_atomic(path("own.quirks"), "tcc_quirks: 1\n" + line + "\n");
+    return testing::run_command(str("cd '", folder_.string(), "' && TCC_QUIRKS=own.quirks '",
+                                    testing::program(program).string(), "' ", words, " 2>&1"));
+  };
+  for (const auto& [program, words] :
+       {std::pair<const char*, std::string>{"tcc-run", "f64.tccpkg --device " + device},
+        {"run_package", "f64.tccpkg " + device}}) {
+    for (const char* what : {"feature float64", "template pointwise"}) {
+      const Outcome refused =
+          outcome(program, words, str("vulkan | llvmpipe* | * | off ", what, " | it is wrong"));
+      EXPECT_NE(refused.code, 0) << refused.text;
+      EXPECT_TRUE(is_one_line(refused.text)) << refused.text;
+      EXPECT_NE(refused.text.find("switched off by quirk own.quirks:2: it is wrong"),
+                std::string::npos)
+          << refused.text;
+      EXPECT_NE(refused.text.find("compile the graph for this device"), std::string::npos)
+          << refused.text;
+    }
+    for (const char* line : {"vulkan | llvmpipe* | ..1.0 | off feature float64 | old driver",
+                             "vulkan | other* | * | off feature float64 | another device"})
+      EXPECT_EQ(outcome(program, words, line).code, 0) << line;
   }
 }
 

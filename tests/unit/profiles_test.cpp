@@ -222,6 +222,37 @@ TEST(CompilingDriver, RanksConfigsAndSaysThatNothingWasMeasured) {
   EXPECT_EQ(testing::Schema(root).violation(YAML::Load(outcome.text)), "") << outcome.text;
 }
 
+// Kernels of one's own have no cost model: the compiler's cycles rank them.
+TEST(CompilingDriver, RanksAUsersKernelByTheCompilersEstimate) {
+  std::string reason;
+  if (!compiling_device(reason)) GTEST_SKIP() << reason;
+  const testing::Outcome outcome =
+      testing::run_command(str(testing::program("tcc-tune").string(), " --kernel ",
+                               (testing::source_dir() / "examples/kernels/matmul.yaml").string(),
+                               " --device vulkan:0 --trials 3 2>/dev/null"));
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.text.find("nothing is measured"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find(" cycles "), std::string::npos) << outcome.text;
+  EXPECT_EQ(outcome.text.find("0.00 us"), std::string::npos) << outcome.text;
+}
+
+TEST(CompilingDriver, IsListedAsWhatItIs) {
+  std::string reason;
+  if (!compiling_device(reason)) GTEST_SKIP() << reason;
+  const std::string info = testing::program("tcc-info").string();
+  testing::Outcome outcome = testing::run_command(info + " 2>/dev/null");
+  EXPECT_NE(outcome.text.find("  compiles     kernels, and runs none"), std::string::npos)
+      << outcome.text;
+  EXPECT_EQ(outcome.text.find("--self-test"), std::string::npos) << outcome.text;
+  EXPECT_EQ(outcome.text.find("missing: vulkan:0"), std::string::npos) << outcome.text;
+  outcome = testing::run_command(info + " --json 2>/dev/null");
+  EXPECT_NE(outcome.text.find("\"runs_kernels\": false"), std::string::npos) << outcome.text;
+  outcome = testing::run_command(info + " --self-test --device vulkan:0 2>&1");
+  EXPECT_NE(outcome.text.find("compiles kernels and runs none: there is nothing to test"),
+            std::string::npos)
+      << outcome.text;
+}
+
 TEST(KernelReport, TakesTheNamesOfDriversAndSumsWhatIsSpilled) {
   runtime::KernelReport report;
   EXPECT_TRUE(runtime::enter_statistic(report, "VGPRs", 144));

@@ -190,6 +190,9 @@ TEST(Quirks, MalformedLinesAreNamedAndLeftOut) {
   EXPECT_EQ(parse_quirks(lines, "f").problems.size(), 21u);
   EXPECT_TRUE(parse_quirks(std::string(1 << 16, '\0'), "f").quirks.empty());
   EXPECT_TRUE(parse_quirks("", "f").problems.empty());
+  file = parse_quirks("\xef\xbb\xbftcc_quirks: 1\n* | * | * | off feature int64 | r\n", "f");
+  EXPECT_TRUE(file.problems.empty());
+  EXPECT_EQ(file.quirks.size(), 1u);
 }
 
 // Lines of quirk files are honoured by devices and by targets without one.

@@ -82,5 +82,72 @@ TEST(Rank, PutsSpillingConfigsBehindAndRefusedOnesLast) {
   EXPECT_NE(out.str().find(" refused"), std::string::npos) << out.str();
 }
 
+// A kernel of a user's own, whose workgroups of `threads` have work for one element each.
+autotune::Tunable own_kernel() {
+  autotune::Tunable kernel;
+  kernel.name = "scale";
+  kernel.key.kernel_template = "user:scale";
+  kernel.space.parameters = {{"threads", {32, 64, 128}, ""}, {"unroll", {1, 2, 4, 8}, ""}};
+  kernel.default_config = {{"threads", 64}, {"unroll", 1}};
+  kernel.compile = [](const sched::Config& config) {
+    exec::StandaloneKernel one;
+    one.config = config.to_string();
+    one.workgroup = static_cast<int>(config["threads"]);
+    one.subgroup_size = 32;
+    one.grid = {1024 / (config["threads"] * config["unroll"]), 1, 1};
+    return exec::StandaloneSequence(one);
+  };
+  return kernel;
+}
+
+class Counting : public runtime::testing::ForwardingDevice {
+ public:
+  explicit Counting(bool has_cycles) : ForwardingDevice("counting"), has_cycles_(has_cycles) {}
+  bool compiles_alone() const override { return true; }
+  std::unique_ptr<runtime::LoadedKernel> load(const exec::KernelBinary& binary) override {
+    runtime::KernelReport report;
+    // Unrolled twice, a thread has less to do than two.
+    if (has_cycles_) report.throughput = binary.config.ends_with("unroll=2") ? 150 : 200;
+    return std::make_unique<Reported>(report);
+  }
+
+ private:
+  const bool has_cycles_;
+};
+
+TEST(Rank, KernelsWithoutACostModelAreRankedByTheCompilersCycles) {
+  Counting device(true);
+  const RankedKernel ranked = rank_configs(own_kernel(), device, 12);
+  EXPECT_EQ(ranked.by, RankedKernel::By::compiler);
+  EXPECT_EQ(ranked.legal, 12u);
+  ASSERT_EQ(ranked.configs.size(), 12u);
+  EXPECT_EQ(ranked.configs[0].config["unroll"], 8);
+  EXPECT_EQ(ranked.configs[0].cycles, 200 * 4);
+  for (size_t i = 1; i < ranked.configs.size(); ++i)
+    EXPECT_LE(ranked.configs[i - 1].cycles, ranked.configs[i].cycles);
+  std::ostringstream out;
+  print_ranking(out, ranked);
+  EXPECT_NE(out.str().find("no cost model: random configs, by the compiler's cycles"),
+            std::string::npos)
+      << out.str();
+  EXPECT_NE(out.str().find("800 cycles"), std::string::npos) << out.str();
+  EXPECT_EQ(out.str().find("0.00 us"), std::string::npos) << out.str();
+  JsonWriter json;
+  add_ranking(json, ranked);
+  EXPECT_NE(json.text().find("\"estimate\":null,\"cycles\":800"), std::string::npos) << json.text();
+}
+
+TEST(Rank, WithoutAnyEstimateThereIsNoOrder) {
+  Counting device(false);
+  const RankedKernel ranked = rank_configs(own_kernel(), device, 8);
+  EXPECT_EQ(ranked.by, RankedKernel::By::nothing);
+  ASSERT_EQ(ranked.configs.size(), 8u);
+  EXPECT_TRUE(ranked.configs[0].is_default);
+  std::ostringstream out;
+  print_ranking(out, ranked);
+  EXPECT_NE(out.str().find("the driver gives no estimate"), std::string::npos) << out.str();
+  EXPECT_EQ(out.str().find("0.00 us"), std::string::npos) << out.str();
+}
+
 }  // namespace
 }  // namespace tcc::tools

@@ -200,6 +200,57 @@ TEST_F(SelfTestOnFaults, AConfigThatFailsIsSwitchedOffByTheValueThatMatters) {
   }
 }
 
+// A kernel that ends the process is not run again, and only the configs with the value that does so
+// are switched off.
+TEST_F(SelfTestOnFaults, AConfigThatEndsTheProcessIsSwitchedOffByTheValueThatMatters) {
+  struct Died {};
+  const auto fault = [](exec::KernelBinary& kernel) {
+    if (kernel.template_name == "contraction" &&
+        (" " + kernel.config + " ").find(" block_k=16 ") != std::string::npos)
+      throw Died();
+  };
+  std::vector<exec::Quirk> found;
+  SelfTestOptions options;
+  options.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(100);
+  options.timing = false;
+  options.filter = "matmul of f32";
+  options.cache = &cache_;
+  std::string kernel;
+  bool is_done = false;
+  options.tell = [&](const SelfTestEvent& event) {
+    if (event.kind == Kind::loading || event.kind == Kind::running) kernel = event.text;
+    if (event.kind == Kind::passed) options.skip.push_back(event.sample);
+    if (event.kind == Kind::found) found.push_back(event.quirk);
+    is_done = is_done || event.kind == Kind::done;
+  };
+  for (int process = 0; process < 40 && !is_done; ++process) {
+    options.known = found;
+    try {
+      self_test(std::make_shared<FaultyDevice>(real_, fault), options);
+    } catch (const Died&) {
+      for (const SelfTestCrash& crash : options.crashes) EXPECT_NE(crash.kernel, kernel);
+      options.crashes.push_back({kernel, "ended the process"});
+    }
+  }
+  EXPECT_TRUE(is_done);
+  EXPECT_FALSE(options.crashes.empty());
+  ASSERT_FALSE(found.empty());
+  for (const exec::Quirk& quirk : found) EXPECT_EQ(quirk.what, "contraction block_k=16");
+}
+
+// Samples that nothing computes once a part is off count as untested, not as none of the device's.
+TEST_F(SelfTestOnFaults, SamplesThatNothingComputesAreUntested) {
+  const Seen seen = run("sort", [](exec::KernelBinary& kernel) {
+    if (kernel.template_name == "sort") throw Error(ErrorKind::device, "planted");
+  });
+  ASSERT_FALSE(seen.found.empty());
+  EXPECT_EQ(seen.found[0].quirk.what, "sort") << lines(seen);
+  EXPECT_NE(seen.found[0].quirk.reason.find("nothing else computes this"), std::string::npos)
+      << lines(seen);
+  ASSERT_FALSE(seen.untested.empty());
+  EXPECT_NE(seen.untested[0].text.find("what computes it is switched off"), std::string::npos);
+}
+
 TEST_F(SelfTestOnFaults, EndsInTime) {
   const auto start = std::chrono::steady_clock::now();
   const Seen seen = run(
@@ -249,6 +300,40 @@ TEST(IsolatedSelfTest, KernelsThatEndTheProcessOrNeverEndAreSwitchedOff) {
   EXPECT_EQ(report.found[1].quirk.what, "b");
   EXPECT_EQ(report.found[1].text, "did not end within 0.5 s");
   EXPECT_EQ(report.quirks().size(), 2u);
+}
+
+// What the next process finds of a kernel that ended one is switched off instead of its template.
+TEST(IsolatedSelfTest, BlamesThePartThatTheNextProcessFinds) {
+  const auto device = runtime::open_device("null");
+  exec::Quirk config = off_template("a stages=2");
+  config.off = exec::Part::config;
+  const SelfTestReport report = isolated_self_test(
+      [&](const SelfTestOptions& options, const tools::SelfTestTeller& tell) {
+        tell.device(*device);
+        const auto crashed = [&](const std::string& kernel) {
+          return std::ranges::any_of(options.crashes, [&](const SelfTestCrash& crash) {
+            return crash.kernel == kernel && crash.reason == "ended the process with signal 9";
+          });
+        };
+        for (const char* kernel : {"default", "another"})
+          if (!crashed(kernel)) {
+            tell.event({Kind::running, "first", kernel, off_template("a")});
+            std::raise(SIGKILL);
+          }
+        if (!knows(options, config.what)) tell.event({Kind::found, "first", "it dies", config});
+        tell.event({Kind::passed, "first", "", {}});
+        tell.event({Kind::running, "first, more", "third", off_template("b")});
+        if (!crashed("third")) std::raise(SIGKILL);
+        tell.event({Kind::tested, "", "", {}});
+        tell.event({Kind::done, "", "", {}});
+      },
+      {.seconds = 60, .hang_seconds = 0.5});
+  EXPECT_TRUE(report.is_complete);
+  ASSERT_EQ(report.found.size(), 2u);
+  EXPECT_EQ(report.found[0].quirk.what, "a stages=2");
+  EXPECT_EQ(report.found[1].quirk.what, "b");
+  EXPECT_EQ(report.found[1].quirk.reason,
+            "first, more: ended the process with signal 9; nothing narrower was found");
 }
 
 TEST(IsolatedSelfTest, EndsWithinItsLimit) {

@@ -81,9 +81,9 @@ TEST(SourceNeeds, DevicesMustHaveTheUnits) {
   kernel.matrix_units = {"coopmat 16x16x16 f16 f16 f32 f32"};
   exec::Target target;
   EXPECT_ERROR_KIND(exec::check_units(kernel, target), ErrorKind::device,
-                    "uses matrix units 'coopmat 16x16x16 f16 f16 f32 f32', which null lacks");
+                    "uses matrix units 'coopmat 16x16x16 f16 f16 f32 f32', which the device lacks");
   target.matrix_units = {*exec::parse_matrix_unit("coopmat 16x8x16 f16 f16 f32 f32")};
-  EXPECT_ERROR_KIND(exec::check_units(kernel, target), ErrorKind::device, "which null lacks");
+  EXPECT_ERROR_KIND(exec::check_units(kernel, target), ErrorKind::device, "which the device lacks");
   target.matrix_units.push_back(*exec::parse_matrix_unit(kernel.matrix_units[0]));
   EXPECT_NO_THROW(exec::check_units(kernel, target));
 }

@@ -77,6 +77,13 @@ TEST(SpirvFacts, SayWhatADeviceLacks) {
   EXPECT_EQ(lacking_feature(facts, {1, 10}, target), "floats that round to even");
   EXPECT_EQ(lacking_feature(facts, {1, 9}, target), "64-bit floats (capability 10 of SPIR-V)");
 
+  // Drivers have what quirk files switch off.
+  target.float_controls.round_to_even = 32;
+  target.switched_off = {{Part::feature, "int64", "a.quirks:2", "slow"},
+                         {Part::feature, "float64", "a.quirks:3", "wrong"}};
+  EXPECT_EQ(lacking_feature(facts, {1, 10}, target),
+            "64-bit floats (capability 10 of SPIR-V; switched off by quirk a.quirks:3: wrong)");
+
   std::vector<uint32_t> words = module();
   words.insert(words.begin() + 5, {op(2, 17), 6022});
   target = Target();

@@ -239,7 +239,9 @@ TEST_F(ExtendedProfileTest, StatesWhatDiffers) {
         "extends: wide\nfull_workgroup: 256\nis_cpu: true\n"
         "matrix_units: ['coopmat 8x8x16 f16 f16 f32 f32']\n");
   Target expected = read_profile(file("lavapipe"));
+  EXPECT_EQ(expected.arch, "llvmpipe");
   expected.vendor = "other";
+  expected.arch = "wide";  // its records are its own
   expected.is_cpu = expected.indexed_registers = expected.serial_workgroups = false;
   expected.wide_accesses = true;
   expected.full_workgroup = Target{}.full_workgroup;
@@ -249,12 +251,35 @@ TEST_F(ExtendedProfileTest, StatesWhatDiffers) {
   expected.matrix_row_bytes = exec::kVulkanMatrixRowBytes;
   EXPECT_EQ(read_profile(file("wide")), expected);
   const Target wider = read_profile(file("wider"));
-  EXPECT_EQ(wider.arch, "llvmpipe");
+  EXPECT_EQ(wider.arch, "wider");
   EXPECT_TRUE(wider.is_cpu && wider.serial_workgroups);
   EXPECT_EQ(wider.full_workgroup, 256);
   ASSERT_EQ(wider.matrix_units.size(), 1u);
   EXPECT_EQ(wider.matrix_units[0].m, 8);
   EXPECT_EQ(target_by_name("vulkan:nvidia-rtx").arch, "nvidia-rtx");
+}
+
+TEST_F(ExtendedProfileTest, ASoftwareDeviceStaysOne) {
+  write("same", "extends: lavapipe\nbandwidth: 30.0e9\n");
+  write("named", "extends: lavapipe\narch: own\n");
+  Target expected = read_profile(file("lavapipe"));
+  expected.bandwidth = 30e9;
+  expected.arch = "same";
+  EXPECT_EQ(read_profile(file("same")), expected);
+  EXPECT_TRUE(expected.is_cpu && expected.serial_workgroups);
+  EXPECT_EQ(read_profile(file("named")).arch, "own");
+}
+
+// Profiles that do not have the name are not read.
+TEST_F(ExtendedProfileTest, AreFoundByTheArchitectureThatTheyState) {
+  write("a", "this: [is no profile\n");
+  write("b", "extends: lavapipe\narch: own\n");
+  write("c", "extends: b\n");
+  const auto found = find_profile_of(folder_, "own");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(*found, read_profile(file("b")));
+  EXPECT_EQ(find_profile_of(folder_, "llvmpipe")->arch, "llvmpipe");
+  EXPECT_FALSE(find_profile_of(folder_, "other"));
 }
 
 TEST_F(ExtendedProfileTest, MistakesNameTheFileThatMakesThem) {

@@ -253,6 +253,16 @@ TEST_F(UserKernelResources, IncludesStayInTheFolderAndEnd) {
   EXPECT_NO_THROW(kernel());
 }
 
+TEST_F(UserKernelResources, FilesMayBeginWithAByteOrderMark) {
+  write("part.glsl",
+        "\xef\xbb\xbf"
+        "float two() { return 2.0; }\n");
+  write("other.comp", "\xef\xbb\xbf#version 450\n#include \"part.glsl\"\nvoid main() {}\n");
+  const std::string text = kernel().sources.at(sched::Api::vulkan).text;
+  EXPECT_TRUE(text.starts_with("#version 450\n")) << text;
+  EXPECT_EQ(text.find('\xef'), std::string::npos) << text;
+}
+
 // Every beginning of a module, and every module with a word that is another, is bound or refused.
 TEST_F(UserKernelResources, DamagedModulesAreRefused) {
   const UserKernel other = kernel();

@@ -4,9 +4,11 @@
 
 #include "autotune/space.h"
 #include "backends/compile/code.h"
+#include "backends/compile/process.h"
 #include "backends/compile/spirv.h"
 #include "backends/vulkan/local_size.h"
 #include "support/error.h"
+#include "support/file.h"
 #include "tests/expect_error.h"
 #include "tests/unit/user_kernel_fixture.h"
 
@@ -313,6 +315,35 @@ TEST(UserKernelTest, MessagesOfTheCompilerNameTheSourcesLines) {
   kernel.sources.at(sched::Api::vulkan).text = "void main() {}\n";
   const Tunable unversioned = tunable(kernel, sched::target_by_name("vulkan"));
   EXPECT_ERROR(unversioned.compile(unversioned.default_config), "has no #version line");
+}
+
+// ggml's shader is not in the tree: the file that describes it is, and docs show a part of it.
+TEST(UserKernelTest, TheDescriptionOfGgmlsProductIsLegal) {
+  namespace fs = std::filesystem;
+  const fs::path from = testing::source_dir() / "examples/kernels/ggml";
+  const backends::TemporaryFolder folder;
+  for (const char* name : {"mul_mm.yaml", "mul_mm_graph.yaml"})
+    fs::copy_file(from / name, folder.path() / name);
+  write_file_atomic(folder.path() / "mul_mm.comp", "#version 450\nvoid main() {}\n");
+  const UserKernel kernel = load_user_kernel(folder.path() / "mul_mm.yaml");
+  const sched::ConfigSpace space =
+      BoundKernel(kernel, {}, sched::target_by_name("vulkan:nvidia-rtx")).space();
+  EXPECT_EQ(space.violation(kernel.default_config), "");
+  EXPECT_EQ(space.violation(
+                with(kernel.default_config, {{"BN", 64}, {"WN", 32}, {"TN", 8}, {"PAD", 12}})),
+            "")
+      << "what docs say is the fastest";
+  const std::string docs = read_file(testing::source_dir() / "docs/tuning-your-own-kernels.md"),
+                    file = read_file(from / "mul_mm.yaml");
+  size_t found = 0;
+  for (const char* key :
+       {"push_constants: [M, N, K, K,", "constants: {0: BLOCK_SIZE, 1: BM, 2:", "{COOPMAT: 1,"}) {
+    const size_t at = docs.find(key);
+    ASSERT_NE(at, std::string::npos) << key;
+    const std::string line = docs.substr(at, docs.find('\n', at) - at);
+    found += file.find(line) != std::string::npos;
+  }
+  EXPECT_EQ(found, 3u);
 }
 
 }  // namespace

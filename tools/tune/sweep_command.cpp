@@ -181,8 +181,8 @@ class Sweep {
                  ": compiles alone: there is nothing to --plan-search or to --report");
     tune_.compile.cache = options_.no_cache ? nullptr : &cache_;
     collect_kernels();
-    out_ << "nothing is measured: configs are ranked by the cost models' estimates, those that "
-            "spill registers last\n";
+    out_ << "nothing is measured: configs are ranked by estimates, of the cost models where there "
+            "are any, those that spill registers last\n";
     JsonWriter json(JsonWriter::Style::indented);
     begin_report(json, "ranking");
     json.member("target", target_.id())
