@@ -4,6 +4,7 @@
 #include <iterator>
 #include <limits>
 #include <set>
+#include <tuple>
 
 #include "autotune/random_words.h"
 #include "autotune/self_test.h"
@@ -181,6 +182,14 @@ void add_unit(Samples& samples, const exec::MatrixUnit& unit) {
                                  : is_f8_unit ? "out_dtype: f32"
                                               : "";
   if (!is_f8_unit && !is_bytes && unit.a != unit.b) return;  // no op multiplies them
+  if (unit.kind ==
+      exec::kFragmentUnit) {  // another unit multiplies: this one says where elements are
+    for (const auto& [m, n, k] : {std::tuple{75, 256, 1024}, {197, 768, 768}, {515, 3072, 768}})
+      samples.push_back({.name = str(text, ": direct operands, ", m, " x ", n, " x ", k),
+                         .text = product_text(a, b, m, n, k, "", true, a),
+                         .feature = feature_of(a)});
+    return;
+  }
   const bool tf32 = unit.a == DType::f32;
   struct Shape {
     int64_t m, n, k;

@@ -32,6 +32,11 @@ struct MatrixUnit {
   friend bool operator==(const MatrixUnit&, const MatrixUnit&) = default;
 };
 
+// The kind of Vulkan's units "coopmat" of which a thread holds what it holds of a fragment of
+// mma.sync (PTX ISA, "Matrix Fragments for mma.m16n8k16"): device sources load such matrices'
+// elements from memory straight into registers. They are listed as units of "coopmat", too.
+inline constexpr std::string_view kFragmentUnit = "coopmat_mma";
+
 // "coopmat 16x16x16 f16 f16 f32 f32", where need be with " subgroups4" or " workgroup", " step 8",
 // " saturating", " along-k" and " exact 256" after it: kind, m x n x k, types of a, b, c and d.
 std::string to_string(const MatrixUnit& unit);

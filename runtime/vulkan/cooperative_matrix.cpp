@@ -6,7 +6,7 @@
 namespace tcc::runtime::vulkan {
 namespace {
 
-const exec::RegisterMatrixUnits registered_units({"coopmat"});
+const exec::RegisterMatrixUnits registered_units({"coopmat", exec::kFragmentUnit.data()});
 
 // VkComponentTypeKHR.
 std::optional<DType> component(uint32_t type) {

@@ -1,7 +1,9 @@
 #include "runtime/vulkan/core.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "executable/quirks.h"
 #include "runtime/device_checks.h"
 #include "runtime/vulkan/result.h"
 #include "support/error.h"
@@ -142,6 +144,18 @@ void Core::destroy() {
   pipelines_.destroy();
   vk_.DestroySemaphore(device_, timeline_, nullptr);
   if (!adopted_.device) vk_.DestroyDevice(device_, nullptr);
+}
+
+void Core::add_matrix_units(std::vector<exec::MatrixUnit> units) {
+  exec::Target& target = physical_.target;
+  exec::Target added = target;
+  added.matrix_units = std::move(units);
+  added.switched_off.clear();
+  exec::apply_quirks(added);
+  target.matrix_units.insert(target.matrix_units.end(), added.matrix_units.begin(),
+                             added.matrix_units.end());
+  std::ranges::copy_if(added.switched_off, std::back_inserter(target.switched_off),
+                       [](const exec::SwitchedOff& off) { return off.part == exec::Part::unit; });
 }
 
 void Core::check(VkResult result, const char* call) {

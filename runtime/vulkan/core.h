@@ -53,6 +53,10 @@ class Core {
   VkDevice device() const { return device_; }
   VkPipelineCache pipeline_cache() const { return pipelines_.handle(); }
 
+  // Adds what running kernels told of the device's units, less what quirk files say. Before the
+  // device is shared.
+  void add_matrix_units(std::vector<exec::MatrixUnit> units);
+
   // Throws Error(device) unless the call succeeded, and remembers a lost device.
   void check(VkResult result, const char* call);
   // Throws Error(device) once the device was lost or has timed out.

@@ -6,6 +6,7 @@
 #include "runtime/vulkan/commands.h"
 #include "runtime/vulkan/core.h"
 #include "runtime/vulkan/kernel.h"
+#include "runtime/vulkan/matrix_elements.h"
 #include "runtime/vulkan/memory.h"
 #include "runtime/vulkan/stream.h"
 #include "support/error.h"
@@ -21,6 +22,7 @@ class VulkanDevice final : public Device {
       : core_(std::make_shared<Core>(std::move(name), std::move(adopted))) {}
 
   const std::shared_ptr<Core>& core() const { return core_; }
+  void ask_for_fragments() { core_->add_matrix_units(find_fragment_units(*this)); }
 
   const exec::Target& target() const override { return core_->physical().target; }
   std::string name() const override { return core_->name(); }
@@ -84,6 +86,7 @@ Ours& ours(Base& base, const char* what) {
 std::shared_ptr<Device> adopt_device(Adopted adopted) {
   static std::atomic<int> count = 0;
   auto device = std::make_shared<VulkanDevice>(str("vulkan:own", count++), std::move(adopted));
+  device->ask_for_fragments();
   share_device(device);
   return device;
 }
@@ -118,7 +121,9 @@ std::shared_ptr<const void> record_into(Device& device, VkCommandBuffer commands
 namespace {
 
 std::shared_ptr<Device> open_vulkan(int ordinal) {
-  return std::make_shared<vulkan::VulkanDevice>(ordinal);
+  auto device = std::make_shared<vulkan::VulkanDevice>(ordinal);
+  device->ask_for_fragments();
+  return device;
 }
 
 DeviceList list_vulkan() {

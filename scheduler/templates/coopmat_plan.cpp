@@ -51,11 +51,11 @@ std::set<std::string> coopmat_extensions(const std::set<DType>& operands) {
 
 bool turns_matrices(const Target& target) { return target.vendor == "nvidia"; }
 
-// mma.sync of 16 x 8 x 16, from Ampere on, whose units multiply bf16, too. Read from an H200 by
-// loading a matrix of its elements' numbers.
-bool holds_known_elements(const Target& target) {
-  return target.vendor == "nvidia" &&
-         target.multiplies("coopmat", DType::bf16, DType::bf16, DType::f32);
+const MatrixUnit* fragment_unit(const Target& target, DType dtype) {
+  const auto found = std::ranges::find_if(target.matrix_units, [&](const MatrixUnit& unit) {
+    return unit.kind == exec::kFragmentUnit && unit.a == dtype;
+  });
+  return found == target.matrix_units.end() ? nullptr : &*found;
 }
 
 bool loads_whole_lines(const Target& target) { return target.vendor == "nvidia"; }
@@ -86,7 +86,7 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target) 
   if (region.anchor->op_name() == "convolution" &&
       !(gemm->plan.m.size().is_const() && gemm->plan.n.size().is_const()))
     return Refusal{"a convolution of an open number of images"};
-  CoopmatGemm product{*std::move(gemm), std::nullopt, false, target.subgroup_size, {}};
+  CoopmatGemm product{*std::move(gemm), std::nullopt, false, target.subgroup_size, {}, {}};
   const ContractionPlan& plan = product.plan;
   const SymInt k = plan.k.size();
   restrict_load(region, product.a, plan.a, product.a.major_k ? k : plan.m.size());
@@ -95,6 +95,7 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target) 
   const std::set<DType> types = {product.a.dtype, product.b.dtype};
   for (const MatrixUnit& unit : served.matrix_units)
     if (types == std::set<DType>{unit.a, unit.b}) product.units.push_back(unit);
+  if (const MatrixUnit* unit = fragment_unit(target, product.a.dtype)) product.fragments = *unit;
   int least_side = product.units.front().m;
   for (const MatrixUnit& unit : product.units) least_side = std::min({least_side, unit.m, unit.n});
   const int64_t m = plan.m.size().usual(), n = plan.n.size().usual();

@@ -17,6 +17,8 @@ struct CoopmatGemm : Gemm {
   bool gathers = false;                 // a convolution's image is computed, element by element
   int64_t subgroup = 32;                // threads
   std::vector<exec::MatrixUnit> units;  // that multiply the plan's A by its B
+  // Of 16-bit operands the unit of whose fragments threads hold elements (fragment_unit()).
+  std::optional<exec::MatrixUnit> fragments;
 
   // The unit of these sizes, on the sides of a kernel; null: there is none.
   const exec::MatrixUnit* unit(bool swapped, int64_t m, int64_t n, int64_t k) const;
@@ -34,9 +36,9 @@ std::set<std::string> coopmat_extensions(const std::set<DType>& operands);
 // AMD's compiler loads each of their elements into a register of its own.
 bool turns_matrices(const Target& target);
 
-// Returns whether a thread's elements of a matrix of 16 x 16 are those that device sources load
-// directly (gemm_coopmat.comp).
-bool holds_known_elements(const Target& target);
+// Returns the unit of the dtype of which threads hold the elements of mma.sync's fragments, which
+// device sources load directly (gemm_coopmat.comp). Null: the device has none.
+const exec::MatrixUnit* fragment_unit(const Target& target, DType dtype);
 
 // Returns whether half a line of the first cache takes as long as a whole one.
 bool loads_whole_lines(const Target& target);

@@ -145,10 +145,9 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
          [](const Shape& s) { return coopmat::legal_tiles(s.kernel); }},
         {"paired tiles are lines of 64 bytes along k, which threads load in equal parts",
          [](const Shape& s) { return coopmat::legal_pair(s.kernel); }},
-        {"direct operands are chunks of 16 bytes along k, and which elements "
-         "of a matrix a thread holds is known",
-         [known = holds_known_elements(target)](const Shape& s) {
-           return (known || !s.kernel.direct) && coopmat::legal_direct(s.kernel);
+        {"direct operands are chunks of 16 bytes along k, and threads hold mma.sync's fragments",
+         [](const Shape& s) {
+           return s.kernel.direct == 0 || (s.gemm.fragments && coopmat::legal_direct(s.kernel));
          }},
         {"no more slices than tiles of k",
          [](const Shape& s) { return coopmat::legal_slices(s.kernel); }},
@@ -351,6 +350,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     kernel.needs.extensions = s.gemm.extensions();
     if (s.kernel.direct > 0) kernel.needs.extensions.insert("GL_EXT_buffer_reference2");
     kernel.needs.matrix_units = {*s.unit};
+    if (s.kernel.direct > 0) kernel.needs.matrix_units.push_back(*s.gemm.fragments);
     bring(kernel, writer, s, true);
     bring(kernel, writer, s, false);
   }

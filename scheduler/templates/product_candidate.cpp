@@ -215,7 +215,8 @@ namespace {
 // registers.
 OrRefusal<Gemm> product_along_k(const Region& region, const Target& target) {
   if (target.box_copies) return plan_exact_gemm(region);
-  if (holds_known_elements(target)) return plan_gemm(region, target, "coopmat");
+  OrRefusal<Gemm> gemm = plan_gemm(region, target, "coopmat");
+  if (!gemm || fragment_unit(target, gemm->a.dtype)) return gemm;
   return Refusal{"no kernel gains by the order of a matrix"};
 }
 
