@@ -2,9 +2,11 @@
 // neighbours in memory. A thread has some neighbouring channels of a strip of results in some rows:
 // of one group, or of several whole ones. It walks down the rows of pixels under its windows, reads
 // each channel of its groups once, adds it to the sums of all windows that it is under, and stores
-// a row of results when the last row of its windows has passed. Pixels come from memory through the
-// first cache, which serves what neighbouring threads of a workgroup share; those beyond the
-// borders are zeros that nothing loads. The filter is in registers, or as f32 in shared memory.
+// a row of results when the last row of its windows has passed. The results of a thread are in one
+// plane: of images of three dims it reads each row in all planes under its windows. Pixels come
+// from memory through the first cache, which serves what neighbouring threads of a workgroup share;
+// those beyond the borders are zeros that nothing loads. The filter is in registers, or as f32 in
+// shared memory.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -55,11 +57,11 @@ struct Plan {
   const ir::Node* node = nullptr;
   int64_t images = 1, channels = 1;  // of the results
   int64_t inputs = 1, outputs = 1;   // channels of a group
-  Windows y, x;                      // of one dim: x
+  Windows z, y, x;                   // of one dim: x; of two: y and x
   int64_t widest = 4;                // bytes of the widest element of the image or a result
   int64_t image_bytes = 4;           // of an element
 
-  int64_t taps() const { return y.taps * x.taps; }
+  int64_t taps() const { return z.taps * y.taps * x.taps; }
   int64_t terms() const { return taps() * inputs; }  // of a sum
   int64_t all_inputs() const { return channels / outputs * inputs; }
 };
@@ -85,11 +87,12 @@ struct Tile : Choice {
         chunks(ceil_div(all_groups, groups)),
         tiles_x(ceil_div(all_strips, strips)),
         tiles_y(ceil_div(all_bands, bands)),
-        workgroups(plan.images * tiles_y * tiles_x * chunks),
+        workgroups(plan.images * plan.z.out * tiles_y * tiles_x * chunks),
         products(strip * rows * vector * plan.terms()),
         whole_groups(std::max<int64_t>(1, vector / plan.outputs)),
         width(whole_groups * inputs),
-        parts(plan.inputs / inputs),
+        input_parts(plan.inputs / inputs),
+        parts(plan.z.taps * input_parts),
         rolled(rows == 1 && products > kUnrolledProducts) {}
 
   int64_t groups;   // vectors of channels of a workgroup
@@ -99,7 +102,8 @@ struct Tile : Choice {
   int64_t products;      // multiply-adds of a thread
   int64_t whole_groups;  // of the convolution, of a thread; 1 where it has a part of one
   int64_t width;         // neighbouring channels of a pixel that are read at once
-  int64_t parts;         // of a group's inputs, one after the other
+  int64_t input_parts;   // of a group's inputs, one after the other,
+  int64_t parts;         // in each plane of the windows
   bool rolled;           // a loop goes over the rows of a window, and over the parts
 
   // Multiply-adds of a thread of which there is code.
@@ -153,7 +157,8 @@ OrRefusal<Plan> plan_depthwise(const Region& region, const Target& target) {
   plan.inputs = node->inputs[1]->shape()[1].value();
   plan.outputs = plan.channels / node->attr<int64_t>("groups");
   plan.x = windows_of(*node, shape.size() - 3);
-  if (shape.size() == 4) plan.y = windows_of(*node, 0);
+  if (shape.size() > 3) plan.y = windows_of(*node, shape.size() - 4);
+  if (shape.size() > 4) plan.z = windows_of(*node, 0);
   plan.image_bytes = size_bytes(node->inputs[0]->dtype());
   plan.widest = std::max<int64_t>(plan.image_bytes, size_bytes(result->dtype()));
   for (const ir::Value* output : region.outputs)
@@ -270,16 +275,16 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     const int64_t resident = resident_workgroups(tile);
     if (resident > 1 && resident * tile.threads <= target().max_threads_per_unit)
       kernel.resident = static_cast<int>(resident);
-    const std::vector<SymInt> block = delinearize_ints(
-                                  block_axis(kernel.grid),
-                                  {plan.images, tile.tiles_y, tile.tiles_x, tile.chunks}),
+    const std::vector<SymInt> block = delinearize_ints(block_axis(kernel.grid),
+                                                       {plan.images, plan.z.out, tile.tiles_y,
+                                                        tile.tiles_x, tile.chunks}),
                               thread = delinearize_ints(thread_axis(kernel.workgroup),
                                                         {tile.bands, tile.strips, tile.groups});
     Thread at;
     at.filter = ir::new_variable("filter", DType::f32);
     if (tile.staged) {
       kernel.shared.push_back({at.filter, plan.terms() * tile.channels});
-      stage_filter(kernel.body, tile, block[3], at.filter);
+      stage_filter(kernel.body, tile, block[4], at.filter);
       kernel.body.push_back(barrier());
     }
     // Threads beyond the last band, strip or group have nothing to do.
@@ -292,10 +297,11 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       return axis;
     };
     at.image = name("image", block[0], plan.images);
-    at.y = name("band", block[1] * tile.bands + thread[0], tile.all_bands) * tile.rows;
-    at.x = name("strip", block[2] * tile.strips + thread[1], tile.all_strips) * tile.strip;
+    at.z = block[1];
+    at.y = name("band", block[2] * tile.bands + thread[0], tile.all_bands) * tile.rows;
+    at.x = name("strip", block[3] * tile.strips + thread[1], tile.all_strips) * tile.strip;
     at.group = thread[2];
-    const SymInt vector = name("group", block[3] * tile.groups + thread[2], tile.all_groups);
+    const SymInt vector = name("group", block[4] * tile.groups + thread[2], tile.all_groups);
     at.channel = vector * tile.vector;
     at.input = plan.outputs > tile.vector
                    ? floordiv(vector, plan.outputs / tile.vector) * plan.inputs
@@ -308,13 +314,14 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
  private:
   // Workgroups of a unit whose threads have the registers that they need. A quarter of the unit's
   // registers is for a quarter of its warps, and they are given by eights. Kernels of groups of one
-  // input get by with a few less: 3 x 3 in bf16 is estimated at 178, and runs with 164.
+  // input in one plane get by with a few less: 3 x 3 in bf16 is estimated at 178, and runs with
+  // 164. 3 x 3 x 3, estimated at 138, spills 48 words where it has 128.
   int64_t resident_workgroups(const Tile& tile) const {
     constexpr int64_t kParts = 4, kGiven = 8, kWarp = 32;
     const int64_t all = target().registers_per_unit, registers = tile.registers(plan_),
                   warps = ceil_div(tile.threads, kWarp);
     int64_t workgroups = all / (registers * tile.threads);
-    while (workgroups > 1 && plan_.inputs > 1) {
+    while (workgroups > 1 && (plan_.inputs > 1 || plan_.z.taps > 1)) {
       const int64_t threads = ceil_div(workgroups * warps, kParts) * kParts * kWarp;
       if (all / threads / kGiven * kGiven >= registers) break;
       --workgroups;
@@ -325,7 +332,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
   // The place of a thread: its first result, the first channel that it reads, its vector of
   // channels among those of the workgroup, and the filter in shared memory.
   struct Thread {
-    SymInt image, y, x, channel, input, group;
+    SymInt image, z, y, x, channel, input, group;
     Variable filter;
   };
 
@@ -354,14 +361,14 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       const SymInt input = SymInt::axis("channel", plan_.all_inputs()),
                    channel = SymInt::axis("channel", plan_.channels);
       Inliner inliner(of.region());
-      const Expr pixel = inliner.value_at(node.inputs[0], of.index_of(0, input, 0, 0));
+      const Expr pixel = inliner.value_at(node.inputs[0], of.index_of(0, input, {}));
       computed_ = pixel->kind != ir::ExprNode::Kind::load;
       const Expr pixels[] = {pixel};
       const ElementWork brought = element_work(pixels, input);
       pixel_slots_ = brought.slots + (in_bytes_ < 4 ? 1 : 0);
       sectors_ = brought.scattered > 0 ? 32 / in_bytes_ : 1;
       std::vector<Expr> results;
-      const std::vector<SymInt> at = of.index_of(0, channel, 0, 0);
+      const std::vector<SymInt> at = of.index_of(0, channel, {});
       for (const Sink& sink : of.results_at(at, ir::read(ir::new_variable("sum", DType::f32))))
         results.push_back(sink.value);
       const ElementWork stored = element_work(results, channel);
@@ -390,7 +397,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       // Threads with parts of one group read the same pixels. Of wide groups each asks for a part.
       const double pixel_cycles = cycles(count(t.whole_groups * plan_.inputs) * in_bytes_ /
                                          count(std::max<int64_t>(1, plan_.outputs / t.vector)));
-      const bool borders = plan_.y.before > 0 || plan_.x.before > 0;
+      const bool borders = plan_.z.before > 0 || plan_.y.before > 0 || plan_.x.before > 0;
       const double pixel_loads = pixels * loads(width, in_bytes_) * sectors_,
                    filter_loads = t.staged ? rows * terms * loads(vector, 4)
                                            : terms * loads(vector, filter_bytes_),
@@ -433,7 +440,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       // Pixels that threads of a workgroup share are read once; caches move sectors of 32 bytes.
       const int64_t high = std::min(t.bands, t.all_bands) * t.rows,
                     wide = std::min(t.strips, t.all_strips) * t.strip;
-      const double own = count(plan_.y.covered(high) * plan_.x.covered(wide)),
+      const double own = count(plan_.z.taps * plan_.y.covered(high) * plan_.x.covered(wide)),
                    channels = count(t.channels),
                    inputs = count(ceil_div(t.channels, plan_.outputs) * plan_.inputs),
                    brought =
@@ -472,9 +479,8 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     return axis.is_const() ? body : Block{loop(axis, std::move(body), true)};
   }
 
-  std::vector<SymInt> index_of(const SymInt& outer, const SymInt& channel, const SymInt& y,
-                               const SymInt& x) const {
-    return image_index(*plan_.node, outer, channel, y, x);
+  std::vector<SymInt> index_of(const SymInt& outer, const SymInt& channel, const Pixel& at) const {
+    return image_index(*plan_.node, outer, channel, at);
   }
 
   // Where the filter's weight is in shared memory: [term, quarter, vector, lane], so that threads
@@ -509,16 +515,25 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
   Expr tap_at(const SymInt& channel, const SymInt& tap, const SymInt& input) const {
     Inliner inliner(region());
     const std::vector<SymInt> at =
-        index_of(channel, input, floordiv(tap, plan_.x.taps), mod(tap, plan_.x.taps));
+        index_of(channel, input,
+                 {floordiv(tap, plan_.y.taps * plan_.x.taps),
+                  mod(floordiv(tap, plan_.x.taps), plan_.y.taps), mod(tap, plan_.x.taps)});
     return ir::cast(inliner.value_at(plan_.node->inputs[1], at), DType::f32);
   }
 
-  // A row of the filter for the thread's channels, of a part of the inputs: [tap, input, lane].
+  // The plane of the windows that a part is in.
+  static SymInt plane_of(const Tile& tile, const SymInt& part) {
+    return floordiv(part, tile.input_parts);
+  }
+
+  // A row of the filter for the thread's channels, of a part of the inputs in a plane: [tap, input,
+  // lane].
   Variable taps_of(Block& block, const Tile& tile, const Thread& at, const SymInt& r,
                    const SymInt& part) const {
     const SymInt k = SymInt::axis("k", plan_.x.taps), c = SymInt::axis("c", tile.inputs),
-                 lane = SymInt::axis("v", tile.vector), tap = r * plan_.x.taps + k,
-                 input = part * tile.inputs + c;
+                 lane = SymInt::axis("v", tile.vector),
+                 tap = (plane_of(tile, part) * plan_.y.taps + r) * plan_.x.taps + k,
+                 input = mod(part, tile.input_parts) * tile.inputs + c;
     const Variable taps = ir::new_variable("taps", DType::f32);
     block.push_back(array(taps, plan_.x.taps * tile.inputs * tile.vector));
     const SymInt place = (k * tile.inputs + c) * tile.vector + lane;
@@ -534,14 +549,16 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     return taps;
   }
 
-  // The pixels of a row under the thread's windows, of a part of the inputs: [column, lane], zeros
-  // beyond the borders.
+  // The pixels of a row under the thread's windows, of a part of the inputs in a plane: [column,
+  // lane], zeros beyond the borders.
   Variable line_of(Block& block, const Tile& tile, const Thread& at, const SymInt& row,
                    const SymInt& part) const {
     const Variable line = ir::new_variable("line", DType::f32);
     const int64_t covered = plan_.x.covered(tile.strip);
     block.push_back(array(line, covered * tile.width));
-    const SymInt y = at.y * plan_.y.stride - plan_.y.before + row;
+    const SymInt z = at.z * plan_.z.stride - plan_.z.before +
+                     plane_of(tile, part) * plan_.z.dilation,
+                 y = at.y * plan_.y.stride - plan_.y.before + row;
     const SymInt first = at.x * plan_.x.stride - plan_.x.before;
     // Columns that are under windows and that may be outside on the same sides are one loop.
     const auto kind = [&](int64_t column) {
@@ -553,25 +570,25 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       for (end = begin; end < covered && kind(end) == kind(begin);) ++end;
       if (kind(begin) == 0) continue;
       const SymInt column = SymInt::axis("j", end - begin) + begin, axis = column - begin;
-      const Expr inside[] = {inside_of(y, plan_.y.in), inside_of(first + column, plan_.x.in)};
-      append(block, each(axis, pixel_at(tile, at, part, y, first + column, ir::all_of(inside), line,
-                                        column * tile.width)));
+      const Expr inside[] = {inside_of(z, plan_.z.in), inside_of(y, plan_.y.in),
+                             inside_of(first + column, plan_.x.in)};
+      append(block, each(axis, pixel_at(tile, at, part, {z, y, first + column}, ir::all_of(inside),
+                                        line, column * tile.width)));
     }
     return line;
   }
 
-  Block pixel_at(const Tile& tile, const Thread& at, const SymInt& part, const SymInt& y,
-                 const SymInt& x, const Expr& inside, const Variable& line,
-                 const SymInt& place) const {
+  Block pixel_at(const Tile& tile, const Thread& at, const SymInt& part, const Pixel& pixel,
+                 const Expr& inside, const Variable& line, const SymInt& place) const {
     const SymInt lane = SymInt::axis("v", tile.width);
     const ir::Value* image = plan_.node->inputs[0];
-    const auto value = [&](const SymInt& row, const SymInt& column) {
-      const std::vector<SymInt> index =
-          index_of(at.image, at.input + part * tile.inputs + lane, row, column);
+    const SymInt input = at.input + mod(part, tile.input_parts) * tile.inputs + lane;
+    const auto value = [&](const Pixel& of) {
+      const std::vector<SymInt> index = index_of(at.image, input, of);
       Inliner inliner(region());
       return ir::cast(inliner.value_at(image, index), DType::f32);
     };
-    const Expr plain = value(y, x);
+    const Expr plain = value(pixel);
     const bool is_vector = plain->kind == ir::ExprNode::Kind::load &&
                            (lane.is_const() || coefficient(plain->index, lane) == 1);
     if (is_vector) {  // not loaded where it is outside
@@ -586,7 +603,8 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     const auto clamped = [](const SymInt& i, int64_t extent) {
       return ir::min(ir::max(i, 0), extent - 1);
     };
-    const Expr near = value(clamped(y, plan_.y.in), clamped(x, plan_.x.in));
+    const Expr near = value(
+        {clamped(pixel.z, plan_.z.in), clamped(pixel.y, plan_.y.in), clamped(pixel.x, plan_.x.in)});
     const Expr chosen = inside ? ir::select(inside, near, zero_of(DType::f32)) : near;
     return vectorize({{-1, line, place + lane, chosen}}, lane);
   }
@@ -616,7 +634,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     return sums;
   }
 
-  // One row of results, by a loop over the rows of the windows, and over parts of the inputs.
+  // One row of results, by a loop over the rows of the windows, and over their parts.
   void walk_rolled(Block& block, const Tile& tile, const Thread& at) const {
     const Variable sums = new_sums(block, tile);
     const SymInt r = SymInt::axis("r", plan_.y.taps), part = SymInt::axis("part", tile.parts);
@@ -633,7 +651,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
   // All rows that the windows cover, from the top, and the parts of each; the next is asked for
   // before one is used.
   void walk(Block& block, const Tile& tile, const Thread& at) const {
-    std::vector<std::pair<int64_t, int64_t>> used;  // rows, and parts of their inputs
+    std::vector<std::pair<int64_t, int64_t>> used;  // rows, and their parts
     for (int64_t row = 0; row < plan_.y.covered(tile.rows); ++row)
       for (int64_t part = 0; part < tile.parts && plan_.y.uses(tile.rows, row); ++part)
         used.emplace_back(row, part);
@@ -677,7 +695,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     };
     const SymInt y = bounded("y", thread.y + row, plan_.y.out),
                  x = bounded("x", thread.x + i, plan_.x.out);
-    const std::vector<SymInt> at = index_of(thread.image, thread.channel + lane, y, x);
+    const std::vector<SymInt> at = index_of(thread.image, thread.channel + lane, {thread.z, y, x});
     const std::vector<Sink> results = results_at(at, ir::element(sums, i * tile.vector + lane));
     TCC_CHECK(!results.empty(), "a result needs other elements of the convolution than its own");
     append(body, vectorize(results, lane));

@@ -25,7 +25,8 @@ OrRefusal<const ir::Node*> grouped_convolution(const Region& region) {
   if (!open_dims(region).empty()) return Refusal{"sizes come at run time"};
   const ir::Value* result = node->outputs[0];
   const ir::Shape& shape = result->shape();
-  if (shape.size() != 3 && shape.size() != 4) return Refusal{"its images have more than two dims"};
+  if (shape.size() < 3 || shape.size() > 5)
+    return Refusal{str("its images have ", shape.size() - 2, " dims, not one to three")};
   if (accumulator_dtype(result->dtype()) != DType::f32) return Refusal{"it sums up in no f32"};
   std::vector<SymInt> at;
   for (const SymInt& extent : shape) at.push_back(SymInt::axis("at", extent));
@@ -41,9 +42,11 @@ OrRefusal<const ir::Node*> grouped_convolution(const Region& region) {
 }
 
 std::vector<SymInt> image_index(const ir::Node& convolution, const SymInt& outer,
-                                const SymInt& channel, const SymInt& y, const SymInt& x) {
-  if (convolution.outputs[0]->rank() == 3) return {outer, channel, x};
-  return {outer, channel, y, x};
+                                const SymInt& channel, const Pixel& at) {
+  const int rank = convolution.outputs[0]->rank();
+  if (rank == 3) return {outer, channel, at.x};
+  if (rank == 4) return {outer, channel, at.y, at.x};
+  return {outer, channel, at.z, at.y, at.x};
 }
 
 std::vector<Sink> convolution_results(const Region& region, const ir::Node& convolution,

@@ -13,9 +13,12 @@ namespace tcc::sched {
 // The convolution of such a region, of numbers as sizes.
 OrRefusal<const ir::Node*> grouped_convolution(const Region& region);
 
-// The index of an element of the image, the filter or the results. Images of one dim have no y.
+// A place in an image, a filter or the results. Those of one dim have x alone, of two y and x.
+struct Pixel {
+  SymInt z = 0, y = 0, x = 0;
+};
 std::vector<SymInt> image_index(const ir::Node& convolution, const SymInt& outer,
-                                const SymInt& channel, const SymInt& y, const SymInt& x);
+                                const SymInt& channel, const Pixel& at);
 
 // Returns the values that the outputs store at the index of the convolution's element that is
 // `sum`; nothing where they need other elements, too.

@@ -103,6 +103,49 @@ Product draw_grouped(std::mt19937_64& random) {
   return product;
 }
 
+// Images of three dims, of groups of one or several channels.
+Product draw_volume(std::mt19937_64& random) {
+  const auto side = [&] { return 1 + static_cast<int64_t>(random() % 7); };
+  const int64_t n = pick(random, {1, 2}), groups = pick(random, {3, 8, 16, 24, 37}),
+                inputs = pick(random, {1, 1, 1, 2, 4}),
+                outputs = inputs == 1 ? pick(random, {1, 1, 2}) : inputs;
+  std::vector<int64_t> image = {n}, out = {n}, taps, stride, dilation, padding;
+  for (int d = 0; d < 3; ++d) {
+    taps.push_back(pick(random, {1, 1, 2, 3, 3}));
+    stride.push_back(pick(random, {1, 1, 2}));
+    dilation.push_back(pick(random, {1, 1, 1, 2}));
+    const int64_t reach = (taps.back() - 1) * dilation.back() + 1;
+    padding.push_back(random() % 4 == 0 ? 0 : reach / 2);
+    image.push_back(std::max(side(), reach - 2 * padding.back()));
+    out.push_back((image.back() + 2 * padding.back() - reach) / stride.back() + 1);
+  }
+  std::vector<int64_t> filter = {groups * outputs, inputs};
+  filter.insert(filter.end(), taps.begin(), taps.end());
+  image.push_back(groups * inputs);
+  out.push_back(groups * outputs);
+  const auto list = [](const std::vector<int64_t>& values) {
+    std::string text;
+    for (const int64_t value : values) text += str(text.empty() ? "" : ", ", value);
+    return "[" + text + "]";
+  };
+  Product product;
+  product.dtype = random() % 2 == 0 ? "bf16" : random() % 2 == 0 ? "f16" : "";
+  const bool computes = random() % 3 == 0;
+  product.text =
+      str("tcc: 1\nname: volume\ninputs:\n  x: {dtype: f32, shape: ", list(image),
+          "}\n  f: {dtype: f32, shape: ", list(filter), "}\n  r: {dtype: f32, shape: ", list(out),
+          "}\nnodes:\n  - {out: ", computes ? "stored" : "image",
+          ", op: permute, in: [x], dims: [0, 4, 1, 2, 3]}\n",
+          computes ? "  - {out: image, op: neg, in: [stored]}\n" : "",
+          "  - {out: residual, op: permute, in: [r], dims: [0, 4, 1, 2, 3]}\n"
+          "  - {out: s, op: conv3d, in: [image, f], groups: ",
+          groups, ", stride: ", list(stride), ", dilation: ", list(dilation),
+          ", padding: ", list(padding),
+          "}\n  - {out: u, op: mul, in: [s, residual]}\n"
+          "  - {out: y, op: permute, in: [u], dims: [0, 2, 3, 4, 1]}\noutputs: [y]\n");
+  return product;
+}
+
 // Returns how many kernels the template has.
 int64_t check_all(const std::string& name, const Draw& draw, int64_t count) {
   const std::shared_ptr<runtime::Device> device = open_once(name);
@@ -131,6 +174,14 @@ TEST(Depthwise, GroupsAgreeWithTheReference) {
   ::setenv("TCC_TEMPLATES", "-contraction,-gemv,-gemm_sm90,-fma_sm90,-gemm_sm80,-gemm_coopmat", 1);
   for (const std::string& name : devices_present(Devices::software))
     EXPECT_GE(check_all(name, draw_grouped, count), count) << "of " << name;
+  ::unsetenv("TCC_TEMPLATES");
+}
+
+TEST(Depthwise, VolumesAgreeWithTheReference) {
+  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 24);
+  ::setenv("TCC_TEMPLATES", "-contraction,-gemv,-gemm_sm90,-fma_sm90,-gemm_sm80,-gemm_coopmat", 1);
+  for (const std::string& name : devices_present(Devices::software))
+    EXPECT_GE(check_all(name, draw_volume, count), count) << "of " << name;
   ::unsetenv("TCC_TEMPLATES");
 }
 
