@@ -59,7 +59,7 @@ OrRefusal<ChannelView> view_of(const Region& region, const ir::Value* value, DTy
 
 OrRefusal<Plan> plan_of(const Region& region, const Target& target) {
   if (!target.has_matrix_unit("mma")) return Refusal{"the target has no mma", true};
-  const OrRefusal<const ir::Node*> convolution = grouped_convolution(region);
+  const OrRefusal<const ir::Node*> convolution = grouped_convolution(region, Innermost::channels);
   if (!convolution) return convolution.refusal();
   const ir::Node* node = *convolution;
   if (node->outputs[0]->rank() > 4) return Refusal{"its images have more than two dims"};

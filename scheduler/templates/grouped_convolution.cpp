@@ -8,7 +8,7 @@
 
 namespace tcc::sched {
 
-OrRefusal<const ir::Node*> grouped_convolution(const Region& region) {
+OrRefusal<const ir::Node*> grouped_convolution(const Region& region, Innermost innermost) {
   const ir::Node* node = nullptr;
   for (const ir::Node* other : region.nodes) {
     if (other->op->kind == ir::OpKind::contraction) {
@@ -34,8 +34,11 @@ OrRefusal<const ir::Node*> grouped_convolution(const Region& region) {
     const StoredThrough through = peel_views(region, output, result);
     if (through.base->shape() != shape) return Refusal{"its results have other shapes"};
     const SymInt offset = region.layout(output).offset(through.output_index(at));
-    if (at[1].is_const() || coefficient(offset, at[1]) != 1)
-      return Refusal{"channels are no neighbours in its results"};
+    const bool channels = innermost == Innermost::channels;
+    const SymInt& along = channels ? at[1] : at.back();
+    if (along.is_const() || coefficient(offset, along) != 1)
+      return Refusal{
+          str(channels ? "channels" : "pixels of a row", " are no neighbours in its results")};
   }
   if (numel(result) == 0) return Refusal{"it has no elements"};
   return node;

@@ -1,5 +1,5 @@
-// Regions of one convolution in small groups whose results have their channels as neighbours in
-// memory, with what is computed of its elements.
+// Regions of one convolution in small groups whose results have their channels, or the pixels of a
+// row, as neighbours in memory, with what is computed of its elements.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,11 @@
 
 namespace tcc::sched {
 
+// Which dim of the results is the innermost one in memory.
+enum class Innermost { channels, pixels };
+
 // The convolution of such a region, of numbers as sizes.
-OrRefusal<const ir::Node*> grouped_convolution(const Region& region);
+OrRefusal<const ir::Node*> grouped_convolution(const Region& region, Innermost innermost);
 
 // A place in an image, a filter or the results. Those of one dim have x alone, of two y and x.
 struct Pixel {
