@@ -107,7 +107,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     const int64_t all = target().registers_per_unit, registers = tile.registers(plan_),
                   warps = ceil_div(tile.threads, kWarp);
     int64_t workgroups = all / (registers * tile.threads);
-    while (workgroups > 1 && (plan_.inputs > 1 || plan_.z.taps > 1)) {
+    while (workgroups > 1 && (plan_.inputs > 1 || plan_.z.taps > 1 || plan_.by_rows)) {
       const int64_t threads = ceil_div(workgroups * warps, kParts) * kParts * kWarp;
       if (all / threads / kGiven * kGiven >= registers) break;
       --workgroups;
