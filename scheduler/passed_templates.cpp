@@ -81,7 +81,7 @@ std::vector<std::string> passed_templates(const Candidate& candidate) {
   const bool is_composite = has(ir::OpKind::composite);
   const bool is_convolution_of_elements =
       has(ir::OpKind::contraction) && !candidate.region().anchor;  // as depthwise ones
-  // Whether it would have got such a region before the candidate's, or been compared.
+  // Returns whether it would have got such a region before the candidate's, or been compared.
   const auto is_told = [&](const Template& one) {
     if (is_composite) return true;
     const bool is_compared = one.is_compared(candidate.region());

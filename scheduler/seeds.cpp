@@ -71,8 +71,8 @@ double bytes_between(const Unit& seed) {
   return bytes;
 }
 
-// Why the nodes are not one region, or "". `tells_others`: where it is the estimate of a kernel,
-// also why no other template takes them.
+// Returns why the nodes are not one region, or "". With `tells_others`, a refusal by estimates also
+// says why other templates do not take them.
 std::string against(const FusionGroups& groups, const Target& target, const Template& by,
                     const Unit& seed, DefaultSeconds& default_seconds, bool tells_others) {
   const Match& match = groups.match(seed);

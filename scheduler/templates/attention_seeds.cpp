@@ -136,7 +136,7 @@ class Seeds {
     return std::nullopt;
   }
 
-  // Why the nodes behind the product are no softmax between two products; "": there are no
+  // Returns why the nodes behind the product are no softmax between two products; "": there are no
   // exponentials whose sum is taken.
   std::string against_softmax(const Nodes& between, size_t first) const {
     const Node *inside = nullptr, *behind = nullptr;  // sums of exponentials

@@ -203,7 +203,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
                                            : terms * loads(vector, filter_bytes_);
       const double products = count(t.products);
       double issued = products + pixels * width * pixel_slots_ + pixel_loads;
-      // Those of a run are looked at together.
+      // A run of pixels has one guard.
       const double looked_at =
           plan_.by_rows && !computed_ ? lines * (line - count(t.run(plan_)) + 1) : pixels;
       if (borders || computed_) issued += looked_at * (computed_ ? 4 : 1.5);
@@ -267,9 +267,9 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     struct Accesses {
       double pixels = 0, results = 0, operands = 0, cycles = 0;
     };
-    // Of rows in memory: the pixels that all of a thread's windows may have inside are vectors,
-    // those beside them, and strips that reach over the image, are elements. Lanes are a strip
-    // apart.
+    // Counts those of images by rows. A thread reads the run under the middle of its windows as
+    // vectors, the pixels beside it and strips that reach over the image as elements. Lanes are a
+    // strip apart.
     Accesses accesses_of_rows(const Tile& t, double lines) const {
       const auto count = [](int64_t n) { return static_cast<double>(n); };
       const auto vector_of = [](int64_t run, int64_t row, double bytes) {

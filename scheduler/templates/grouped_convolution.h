@@ -10,7 +10,7 @@
 
 namespace tcc::sched {
 
-// Which dim of the results is the innermost one in memory.
+// The dim of the results that is innermost in memory.
 enum class Innermost { channels, pixels };
 
 // The convolution of such a region, of numbers as sizes.

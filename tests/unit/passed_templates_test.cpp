@@ -1,4 +1,4 @@
-// Why a region has no kernel of another template.
+// Regions say why they have no kernel of another template.
 #include "scheduler/passed_templates.h"
 
 #include <gtest/gtest.h>
@@ -143,7 +143,7 @@ TEST(PassedTemplates, RecurrentLayers) {
                 .size(),
             1u);
   EXPECT_EQ(about(large, "recurrent: all steps in one kernel take about").size(), 1u);
-  // Where the steps are unrolled, too.
+  // Layers whose steps are unrolled say so, too.
   const Lines unrolled = explained(layer("lstm", 4, 512, "f32"), "vulkan").apart;
   ASSERT_EQ(unrolled.size(), 1u);
   EXPECT_TRUE(unrolled[0].starts_with("lstm_steps (y) is not one kernel: recurrent: "))
