@@ -71,11 +71,23 @@ struct WholeOps {
   std::set<std::string, std::less<>> refused;  // to be decomposed
   // The paths of those that this run has kept, by the names of their first results in it.
   std::map<std::string, std::string, std::less<>> kept;
+  std::set<std::string, std::less<>> told;  // lines about those that are decomposed
 };
+
+// Tells once why a composite op is decomposed that templates are for.
+void tell_decomposed(WholeOps& ops, const ir::Node& node, const std::string& reason,
+                     const CompileOptions& options) {
+  const std::string& name = node.outputs[0]->name;
+  if (!ops.told.insert(str(name, ": ", reason)).second) return;
+  log_parts(LogLevel::info, LogChannel::compile, node.op_name(), " '", name,
+            "' is decomposed: ", reason);
+  if (options.explain_fusion)
+    options.explain_fusion(str(node.op_name(), " (", name, ") is not one kernel: ", reason));
+}
 
 // Decomposes the graph, and leaves the ops that a kernel template takes whole.
 void decompose_but(WholeOps& ops, ir::Graph& graph, const sched::Target& target,
-                   const sched::RegionPrecision& precision, bool is_split) {
+                   const CompileOptions& options, bool is_split) {
   std::map<std::string, int> counts;
   const auto root = [&](const ir::Node& node) {
     const std::string& name = node.outputs[0]->name;
@@ -87,11 +99,11 @@ void decompose_but(WholeOps& ops, ir::Graph& graph, const sched::Target& target,
   };
   ir::decompose(graph, root, [&](const ir::Node& node, const std::string& path) {
     if (ops.refused.contains(path)) return false;
-    if (const sched::Match match = sched::match_whole_op(node, target, precision); !match) {
+    if (const sched::Match match = sched::match_whole_op(node, target, precision_of(options));
+        !match) {
       // Most composite ops have nothing to tell: no template is for them.
       if (!match.refusal().other_kind && !is_split)
-        log_parts(LogLevel::info, LogChannel::compile, node.op_name(), " '", node.outputs[0]->name,
-                  "' is decomposed: ", match.reason());
+        tell_decomposed(ops, node, match.reason(), options);
       return false;
     }
     ops.kept.insert_or_assign(node.outputs[0]->name, path);
@@ -122,13 +134,12 @@ std::vector<GraphStage> graph_stages(WholeOps& ops) {
       pass("rotate-before-norms", [](ir::Graph& graph) { ir::rotate_before_norms(graph); }),
       {"decompose",
        [&ops](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         decompose_but(ops, *graph, target, precision_of(options), false);
+         decompose_but(ops, *graph, target, options, false);
        }},
       alternatives("alternatives", sched::AlternativeStage::primitives),
       {"simplify-primitives",
        [&ops](auto& graph, const sched::Target& target, const CompileOptions& options) {
-         decompose_but(ops, *graph, target, precision_of(options),
-                       true);  // what splitting composed
+         decompose_but(ops, *graph, target, options, true);  // what splitting composed
          ir::simplify(*graph);
          ir::eliminate_common_subexpressions(*graph);
        }},
@@ -168,8 +179,7 @@ std::unique_ptr<ir::Graph> run_graph_stages(const ir::Graph& graph, const sched:
          sched::refused_whole_ops(*result, target, precision_of(options))) {
       const auto kept = ops.kept.find(node->outputs[0]->name);
       if (kept == ops.kept.end()) continue;  // without a composition: check_open_dims() refuses it
-      log_parts(LogLevel::info, LogChannel::compile, node->op_name(), " '", node->outputs[0]->name,
-                "' is decomposed: ", reason);
+      tell_decomposed(ops, *node, reason, options);
       TCC_CHECK(ops.refused.insert(kept->second).second, node->outputs[0]->name,
                 " was not decomposed");
     }

@@ -52,8 +52,10 @@ struct CompileOptions {
   const Watch* watch = nullptr;                  // told of stages and kernels; may end the work
   // Called, when set, after every stage with its name and the state as text.
   std::function<void(std::string_view stage, const std::string& text)> dump;
-  // Gets a line for every pair of neighbouring regions that did not become one, with the reason,
-  // when set; so does TCC_LOGS=fusion.
+  // Gets a line for every pair of neighbouring regions that did not become one, for every set of
+  // nodes that a template would have as one region, as attention, and for every composite op that
+  // templates for such ops refuse, with the reason, when set. So does TCC_LOGS=fusion, but for
+  // composite ops, which TCC_LOGS=compile names.
   std::function<void(const std::string& line)> explain_fusion;
 };
 

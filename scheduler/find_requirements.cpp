@@ -1,5 +1,6 @@
 // The facts of a kernel that its text relies on.
 #include <algorithm>
+#include <bit>
 #include <unordered_set>
 
 #include "ir/bit_cast.h"
@@ -185,7 +186,8 @@ int vector_elements(const Kernel& kernel, const Stmt& stmt) {
   const Argument& argument = kernel.arguments[static_cast<size_t>(stmt.buffer)];
   const int bytes = size_bytes(argument.dtype);
   if (bytes > 4 || argument.dtype == DType::boolean) return 1;
-  int64_t elements = std::min<int64_t>(stmt.count, 16 / bytes);
+  int64_t elements = std::min<int64_t>(
+      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(stmt.count))), 16 / bytes);
   elements = std::min(elements, argument.alignment / bytes);
   // Clamped indices are multiples of what their bounds are multiples of.
   const auto is_multiple = [&](int64_t of) {

@@ -1,7 +1,10 @@
 #include "scheduler/passed_templates.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
+#include "ir/op.h"
 #include "scheduler/template.h"
 #include "support/error.h"
 
@@ -48,20 +51,50 @@ std::vector<std::string> slower_templates(const Candidate& candidate) {
 
 }  // namespace
 
+std::string refusals_of(const Region& region, const Target& target) {
+  std::vector<std::pair<std::string, std::string>> told;  // names of templates, and their reason
+  for (const Template* one : templates()) {
+    if (!is_asked(*one, region, target)) continue;
+    const Match match = one->match(region, target);
+    if (!match && match.refusal().other_kind) continue;
+    const std::string reason = match ? why_off(**match) : match.refusal().reason;
+    const auto same = std::ranges::find(told, reason, &std::pair<std::string, std::string>::second);
+    if (same == told.end())
+      told.emplace_back(one->name(), reason);
+    else
+      same->first += str(", ", one->name());
+  }
+  std::string text;
+  for (const auto& [names, reason] : told)
+    text += str(text.empty() ? "" : "; ", names, ": ", reason);
+  return text;
+}
+
 std::vector<std::string> passed_templates(const Candidate& candidate) {
   std::vector<std::string> reasons = slower_templates(candidate);
   const Template& chosen = candidate.kernel_template();
   const Target& target = candidate.target();
-  bool is_before = true;  // in the order in which they are asked
+  const auto has = [&](ir::OpKind kind) {
+    return std::ranges::any_of(candidate.region().nodes,
+                               [&](const ir::Node* node) { return node->op->kind == kind; });
+  };
+  const bool is_composite = has(ir::OpKind::composite);
+  const bool is_convolution_of_elements =
+      has(ir::OpKind::contraction) && !candidate.region().anchor;  // as depthwise ones
+  // Returns whether it would have got such a region before the candidate's, or been compared.
+  const auto is_told = [&](const Template& one) {
+    if (is_composite) return true;
+    const bool is_compared = one.is_compared(candidate.region());
+    if (one.specificity() < chosen.specificity() && !is_compared) return false;
+    if (!one.unit().empty()) return target.has_matrix_unit(one.unit());
+    return is_compared || is_convolution_of_elements;
+  };
   for (const Template* one : templates()) {
-    if (one == &chosen) {
-      is_before = false;
-      continue;
-    }
+    if (one == &chosen) continue;
     std::string reason;
     if (!is_asked(*one, candidate.region(), target)) continue;
     if (!target.switched_off.empty()) reason = quirk_against(*one, candidate.region(), target);
-    if (reason.empty() && is_before && target.has_matrix_unit(one->unit())) {
+    if (reason.empty() && is_told(*one)) {
       const Match match = one->match(candidate.region(), target);
       if (!match && !match.refusal().other_kind)
         reason = str(one->name(), ": ", match.refusal().reason);

@@ -51,9 +51,9 @@ constexpr KnownParameters kKnownParameters[] = {
      "block_m=64,128,192,256 block_n=8,16,32,48,64,80,96,112,128 groups=1,2,3 split_k=1,2,4,8 "
      "band=1,2,4,8,16 swapped=0,1"},
     {"gemm_coopmat",
-     "block_m=16,32,64,96,128,192,256 block_n=16,32,64,96,128,192,256 block_k=16,32,64,128 "
+     "block_m=16,32,64,96,128,192,256 block_n=16,32,64,96,128,192,256 block_k=16,32,64,96,128 "
      "subgroups_m=1,2,4 subgroups_n=1,2,4 unit_m=1..256 unit_n=1..256 unit_k=1..256 stages=1,2 "
-     "paired=0,1 slices=1,2,4 band=1,4,8 swapped=0,1"},
+     "paired=0,1 direct=0,1,2 slices=1,2,4,8 band=1,4,8 swapped=0,1"},
     {"gemm_sm80",
      "block_m=16,32,64,128,256 block_n=16,32,64,128,256 line_bytes=64,128 warps_m=1,2,4 "
      "warps_n=1,2,4 stages=2,3,4,5 resident=1,2,3 split_k=1,2,3,4,5,6,8,10,13,16 band=1,8 "

@@ -8,6 +8,7 @@
 
 #include "ir/op.h"
 #include "ir/sizes.h"
+#include "scheduler/passed_templates.h"
 #include "scheduler/template.h"
 #include "support/error.h"
 
@@ -70,9 +71,10 @@ double bytes_between(const Unit& seed) {
   return bytes;
 }
 
-// Why the nodes are not one region, or "".
+// Returns why the nodes are not one region, or "". With `tells_others`, a refusal by estimates also
+// says why other templates do not take them.
 std::string against(const FusionGroups& groups, const Target& target, const Template& by,
-                    const Unit& seed, DefaultSeconds& default_seconds) {
+                    const Unit& seed, DefaultSeconds& default_seconds, bool tells_others) {
   const Match& match = groups.match(seed);
   if (!match) {
     const Region region = groups.region(seed);
@@ -91,8 +93,12 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
   const auto microseconds = [](double seconds) {
     return static_cast<int64_t>(seconds * 1e6 + 0.5);
   };
-  return str("cost: one kernel (", (*match)->kernel_template().name(), ") would take about ",
-             microseconds(together), " us, kernels of their own ", microseconds(*apart), " us");
+  std::string reason =
+      str("cost: one kernel (", (*match)->kernel_template().name(), ") would take about ",
+          microseconds(together), " us, kernels of their own ", microseconds(*apart), " us");
+  if (tells_others)
+    for (const std::string& passed : passed_templates(**match)) reason += str("; not ", passed);
+  return reason;
 }
 
 // Orders units by what they read, those that begin earlier in the graph first. Light nodes are
@@ -176,13 +182,20 @@ std::vector<Unit> accepted_seeds(const FusionGroups& groups, const Target& targe
       // Templates of higher specificity come first, and a node is in one region.
       if (std::ranges::any_of(seed, [&](const Node* node) { return taken.contains(node); }))
         continue;
-      if (const std::string reason = against(groups, target, *by, seed, default_seconds);
+      if (const std::string reason =
+              against(groups, target, *by, seed, default_seconds, refused != nullptr);
           !reason.empty()) {
         if (refused) refused(seed, reason);
         continue;
       }
       taken.insert(seed.begin(), seed.end());
       accepted.push_back(std::move(seed));
+    }
+    if (!refused) continue;
+    for (const NearSeed& near : by->near_seeds(groups.graph())) {
+      Unit nodes = near.nodes;
+      std::erase_if(nodes, [&](const Node* node) { return groups.is_light(node); });
+      refused(nodes, str(by->name(), ": ", near.reason));
     }
   }
   return accepted;

@@ -10,6 +10,12 @@
 
 namespace tcc::sched {
 
+// Nodes that are almost a seed of a template, and the reason why they are none.
+struct NearSeed {
+  std::vector<const ir::Node*> nodes;  // in the graph's order
+  std::string reason;
+};
+
 class Template {
  public:
   virtual ~Template() = default;
@@ -35,6 +41,8 @@ class Template {
                                                           const Target& /*target*/) const {
     return {};
   }
+  // Sets of nodes that a reader of the graph would expect among its seeds. Reports alone ask.
+  virtual std::vector<NearSeed> near_seeds(const ir::Graph& /*graph*/) const { return {}; }
   // The threads of its smallest workgroups. It is not asked about targets that have fewer.
   virtual int least_workgroup() const { return 32; }
   // Whether it is asked about regions with a composite op, which nothing can inline.

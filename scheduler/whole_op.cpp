@@ -4,6 +4,7 @@
 
 #include "ir/sizes.h"
 #include "scheduler/fusion_groups.h"
+#include "scheduler/passed_templates.h"
 #include "scheduler/template.h"
 
 namespace tcc::sched {
@@ -22,7 +23,11 @@ Match match_whole_op(const ir::Node& node, const Target& target, const RegionPre
     if (!is_number(input) && region.slot_of_input(input) < 0) add(region.inputs, input);
   }
   for (const ir::Value* output : node.outputs) add(region.outputs, output);
-  return match_region(region, target);
+  Match match = match_region(region, target);
+  if (match || match.refusal().other_kind) return match;
+  Refusal refusal = match.refusal();
+  refusal.reason = refusals_of(region, target);
+  return refusal;
 }
 
 std::vector<RefusedOp> refused_whole_ops(const ir::Graph& graph, const Target& target,
@@ -32,8 +37,10 @@ std::vector<RefusedOp> refused_whole_ops(const ir::Graph& graph, const Target& t
   for (const auto& node : graph.nodes()) {
     if (node->op->kind != ir::OpKind::composite) continue;
     if (!groups) groups.emplace(graph, target, precision);
-    if (const Match& match = groups->match({node.get()}); !match)
-      refused.push_back({node.get(), match.reason()});
+    const Match& match = groups->match({node.get()});
+    if (match) continue;
+    const std::string reasons = refusals_of(groups->region({node.get()}), target);
+    refused.push_back({node.get(), reasons.empty() ? match.reason() : reasons});
   }
   return refused;
 }

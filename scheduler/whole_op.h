@@ -12,7 +12,8 @@ namespace tcc::sched {
 
 // The candidate of a registered template that takes the region of this one composite node, with all
 // its results and operands that lie row-major, or why there is none: with one, the node is not
-// decomposed at first. The template must take it as well where some results are not used.
+// decomposed at first. A refusal has the reasons of all templates for such ops. The template must
+// take it as well where some results are not used.
 Match match_whole_op(const ir::Node& node, const Target& target, const RegionPrecision& precision);
 
 // A composite op of a graph that no template takes as it stands there.

@@ -295,6 +295,9 @@ class AttentionTemplate : public Template {
                                                   const Target&) const override {
     return attention_seeds(graph);
   }
+  std::vector<NearSeed> near_seeds(const ir::Graph& graph) const override {
+    return near_attention(graph);
+  }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<AttentionPlan> plan = plan_attention(region);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "scheduler/candidate.h"
+#include "scheduler/template.h"
 #include "scheduler/templates/attention_score.h"
 #include "scheduler/templates/contraction_plan.h"
 #include "scheduler/templates/operand_view.h"
@@ -142,5 +143,8 @@ std::vector<LayoutWish> wishes_of_rows(const Region& region, const AttentionPlan
 // Sets of nodes from one product to another with a softmax between them, and what makes the
 // log-sum-exp of it.
 std::vector<std::vector<const ir::Node*>> attention_seeds(const ir::Graph& graph);
+// Sets of nodes from one product to another with exponentials and their sum between them that are
+// no such seeds.
+std::vector<NearSeed> near_attention(const ir::Graph& graph);
 
 }  // namespace tcc::sched

@@ -44,6 +44,9 @@ OrRefusal<Anchors> find_anchors(const Region& region) {
       return Refusal{str(node->op_name(), " beside two products"), products < 2};
     }
   }
+  if (products == 2 && reductions > 2 && found.max && found.sum)
+    return Refusal{
+        str(reductions, " reductions stand between the products, and a softmax has two")};
   if (products != 2 || reductions != 2 || !found.max || !found.sum)
     return Refusal{"it is no two products with a softmax between them", true};
   return found;

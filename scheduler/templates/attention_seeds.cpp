@@ -1,6 +1,8 @@
 // The sets of nodes of a graph that attention may be made of.
 #include <algorithm>
+#include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "ir/op.h"
 #include "ir/sizes.h"
 #include "scheduler/templates/attention_plan.h"
+#include "support/error.h"
 
 namespace tcc::sched {
 namespace {
@@ -45,6 +48,18 @@ class Seeds {
         if (auto seed = seed_of(node.get(), operand); !seed.empty()) seeds.push_back(seed);
     }
     return seeds;
+  }
+
+  std::vector<NearSeed> near() const {
+    std::vector<NearSeed> found;
+    for (const auto& node : graph_.nodes()) {
+      if (node->op->kind != OpKind::contraction) continue;
+      for (const Value* operand : node->inputs) {
+        if (!seed_of(node.get(), operand).empty()) continue;
+        if (auto near = near_of(node.get(), operand)) found.push_back(*std::move(near));
+      }
+    }
+    return found;
   }
 
  private:
@@ -91,6 +106,78 @@ class Seeds {
     return {};
   }
 
+  // The operands of `second`, back to another product over nodes of any kind, where exponentials
+  // and their sum are made of that product. Nothing where they are not.
+  std::optional<NearSeed> near_of(const Node* second, const Value* operand) const {
+    Nodes above;
+    std::deque<const Value*> open = {operand};
+    while (!open.empty() && above.size() <= kMostSeedNodes) {
+      const Node* node = open.front() ? open.front()->producer : nullptr;
+      open.pop_front();
+      if (!node || !above.insert(position_.at(node)).second) continue;
+      if (node->op->kind != OpKind::contraction)
+        open.insert(open.end(), node->inputs.begin(), node->inputs.end());
+    }
+    for (const size_t first : above) {
+      if (nodes_[first]->op->kind != OpKind::contraction) continue;
+      Nodes between = {first};
+      for (const size_t at : above)
+        if (nodes_[at]->op->kind != OpKind::contraction &&
+            std::ranges::any_of(nodes_[at]->inputs,
+                                [&](const Value* input) { return made_by(input, between); }))
+          between.insert(at);
+      std::string reason = against_softmax(between, first);
+      if (reason.empty()) continue;
+      between.insert(position_.at(second));
+      NearSeed near{{}, std::move(reason)};
+      for (const size_t at : between) near.nodes.push_back(nodes_[at]);
+      return near;
+    }
+    return std::nullopt;
+  }
+
+  // Returns why the nodes behind the product are no softmax between two products; "": there are no
+  // exponentials whose sum is taken.
+  std::string against_softmax(const Nodes& between, size_t first) const {
+    const Node *inside = nullptr, *behind = nullptr;  // sums of exponentials
+    for (const size_t at : between) {
+      if (nodes_[at]->op_name() != "exp") continue;
+      const Node* sum = sum_of(nodes_[at]);
+      if (sum) (between.contains(position_.at(sum)) ? inside : behind) = sum;
+    }
+    if (!inside && !behind) return "";
+    for (const size_t at : between)
+      if (at != first && !is_pointwise(nodes_[at]) && nodes_[at]->op->kind != OpKind::reduce)
+        return str(nodes_[at]->op_name(), " (", nodes_[at]->outputs[0]->name,
+                   ") stands between the products, and is no op of elements, view or reduction");
+    if (between.size() > kMostSeedNodes)
+      return str("more than ", kMostSeedNodes, " nodes stand between the products");
+    if (!inside)
+      return str("the exponentials are divided by their sum (", behind->outputs[0]->name,
+                 ") behind the second product, not before it");
+    return "no maximum of the scores is subtracted before the exponentials, as softmax does";
+  }
+
+  // The sum of exponentials that are perhaps cast, masked, or seen through a view.
+  const Node* sum_of(const Node* exponentials) const {
+    std::vector<const Node*> open = {exponentials};
+    Nodes seen;
+    while (!open.empty()) {
+      const Node* node = open.back();
+      open.pop_back();
+      if (!seen.insert(position_.at(node)).second || seen.size() > kMostSeedNodes) continue;
+      const auto uses = uses_.find(node->outputs[0]);
+      if (uses == uses_.end()) continue;
+      for (const Node* user : uses->second.nodes) {
+        if (reduces(user, ReduceKind::sum)) return user;
+        const std::string_view op = user->op_name();
+        if (user->op->kind == OpKind::view || op == "cast" || op == "where" || op == "mul")
+          open.push_back(user);
+      }
+    }
+    return nullptr;
+  }
+
   // Nodes that are made of the maximum and the sum alone, as their log-sum-exp.
   void add_log_sum(Nodes& between) const {
     std::vector<const Node*> open;
@@ -127,5 +214,7 @@ class Seeds {
 std::vector<std::vector<const Node*>> attention_seeds(const ir::Graph& graph) {
   return Seeds(graph).run();
 }
+
+std::vector<NearSeed> near_attention(const ir::Graph& graph) { return Seeds(graph).near(); }
 
 }  // namespace tcc::sched

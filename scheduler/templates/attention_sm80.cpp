@@ -256,11 +256,12 @@ class AttentionSm80Template : public Template {
   std::string_view name() const override { return "attention_sm80"; }
   int version() const override { return 1; }
   int specificity() const override { return 1; }
+  std::string_view unit() const override { return "mma"; }
   // Batches, queries and keys may be open; depths are numbers.
   bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
-    if (!target.has_matrix_unit("mma")) return Refusal{"the target has no mma", true};
+    if (!target.has_matrix_unit(unit())) return Refusal{"the target has no mma", true};
     OrRefusal<AttentionPlan> plan =
         plan_matrix_attention(region, UnitElements::of_16_bits_and_tf32);
     if (!plan) return plan.refusal();

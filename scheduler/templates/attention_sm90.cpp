@@ -280,19 +280,21 @@ class AttentionSm90Template : public Template {
   std::string_view name() const override { return "attention_sm90"; }
   int version() const override { return 1; }
   int specificity() const override { return 2; }
+  std::string_view unit() const override { return "wgmma"; }
   // Batches, queries and keys may be open; depths are numbers.
   bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {
-    if (!target.has_matrix_unit("wgmma")) return Refusal{"the target has no wgmma", true};
+    if (!target.has_matrix_unit(unit())) return Refusal{"the target has no wgmma", true};
     OrRefusal<AttentionPlan> plan = plan_matrix_attention(region);
     if (!plan) return plan.refusal();
     if (!has_device_source(target, "attention_sm90")) return lacks_source(target, "attention_sm90");
     for (const auto& [operand, name] : named_operands(*plan)) {
       // Threads compute queries that are vectors of neighbours along the depth.
       if (operand == &plan->q && !operand->is_copied() && operand->vector > 1) continue;
+      if (!operand->view) return Refusal{str(name, " are computed, and no elements in memory")};
       if (!operand->is_copied())
-        return Refusal{str(name, " are computed, or no rows of whole 16 bytes")};
+        return Refusal{str("rows of ", name, " are no whole vectors of 16 bytes in memory")};
       if (operand->view->batch.size() > 3)
         return Refusal{str(name, " of more than three batch dims")};
     }

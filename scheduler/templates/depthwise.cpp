@@ -2,20 +2,22 @@
 // neighbours in memory. A thread has some neighbouring channels of a strip of results in some rows:
 // of one group, or of several whole ones. It walks down the rows of pixels under its windows, reads
 // each channel of its groups once, adds it to the sums of all windows that it is under, and stores
-// a row of results when the last row of its windows has passed. Pixels come from memory through the
-// first cache, which serves what neighbouring threads of a workgroup share; those beyond the
-// borders are zeros that nothing loads. The filter is in registers, or as f32 in shared memory.
+// a row of results when the last row of its windows has passed. The results of a thread are in one
+// plane: of images of three dims it reads each row in all planes under its windows. Pixels come
+// from memory through the first cache, which serves what neighbouring threads of a workgroup share;
+// those beyond the borders are zeros that nothing loads. The filter is in registers, or as f32 in
+// shared memory.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <optional>
-#include <set>
+#include <utility>
 
-#include "scheduler/conv_dims.h"
 #include "scheduler/cost.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_plan.h"
+#include "scheduler/templates/depthwise_tile.h"
 #include "scheduler/templates/grouped_convolution.h"
 #include "scheduler/templates/product_candidate.h"
 #include "scheduler/templates/rule_space.h"
@@ -26,231 +28,6 @@
 
 namespace tcc::sched::template_depthwise {
 namespace {
-
-// The windows along one dim of the image.
-struct Windows {
-  int64_t in = 1, out = 1;
-  int64_t taps = 1, stride = 1, dilation = 1, before = 0;
-
-  // The pixels from the first to the last under `count` windows.
-  int64_t covered(int64_t count) const { return (count - 1) * stride + (taps - 1) * dilation + 1; }
-  // Whether the pixel at this distance from the first is under one of `count` windows.
-  bool uses(int64_t count, int64_t pixel) const {
-    for (int64_t tap = 0; tap < taps; ++tap) {
-      const int64_t from = pixel - tap * dilation;
-      if (from >= 0 && from % stride == 0 && from / stride < count) return true;
-    }
-    return false;
-  }
-  // The number of such pixels.
-  int64_t used(int64_t count) const {
-    if (stride == 1 && dilation == 1) return covered(count);
-    int64_t pixels = 0;
-    for (int64_t pixel = 0; pixel < covered(count); ++pixel) pixels += uses(count, pixel);
-    return pixels;
-  }
-};
-
-struct Plan {
-  const ir::Node* node = nullptr;
-  int64_t images = 1, channels = 1;  // of the results
-  int64_t inputs = 1, outputs = 1;   // channels of a group
-  Windows y, x;                      // of one dim: x
-  int64_t widest = 4;                // bytes of the widest element of the image or a result
-  int64_t image_bytes = 4;           // of an element
-
-  int64_t taps() const { return y.taps * x.taps; }
-  int64_t terms() const { return taps() * inputs; }  // of a sum
-  int64_t all_inputs() const { return channels / outputs * inputs; }
-};
-
-// A config's values.
-struct Choice {
-  int64_t vector, channels, strip, rows, strips, bands, staged;
-  int64_t inputs = 1;  // channels of a group that are read at once
-};
-
-constexpr int64_t kUnrolledProducts = 512;  // of a thread, whose rows of one window are unrolled
-constexpr int64_t kLoopProducts = 1024;     // of an iteration over a window's rows and inputs
-
-// The tile that a config makes.
-struct Tile : Choice {
-  Tile(const Plan& plan, const Choice& c)
-      : Choice(c),
-        groups(channels / vector),
-        threads(groups * strips * bands),
-        all_groups(plan.channels / vector),
-        all_strips(ceil_div(plan.x.out, strip)),
-        all_bands(ceil_div(plan.y.out, rows)),
-        chunks(ceil_div(all_groups, groups)),
-        tiles_x(ceil_div(all_strips, strips)),
-        tiles_y(ceil_div(all_bands, bands)),
-        workgroups(plan.images * tiles_y * tiles_x * chunks),
-        products(strip * rows * vector * plan.terms()),
-        whole_groups(std::max<int64_t>(1, vector / plan.outputs)),
-        width(whole_groups * inputs),
-        parts(plan.inputs / inputs),
-        rolled(rows == 1 && products > kUnrolledProducts) {}
-
-  int64_t groups;   // vectors of channels of a workgroup
-  int64_t threads;  // of a workgroup
-  int64_t all_groups, all_strips, all_bands;
-  int64_t chunks, tiles_x, tiles_y, workgroups;
-  int64_t products;      // multiply-adds of a thread
-  int64_t whole_groups;  // of the convolution, of a thread; 1 where it has a part of one
-  int64_t width;         // neighbouring channels of a pixel that are read at once
-  int64_t parts;         // of a group's inputs, one after the other
-  bool rolled;           // a loop goes over the rows of a window, and over the parts
-
-  // Multiply-adds of a thread of which there is code.
-  int64_t unrolled(const Plan& plan) const {
-    return rolled ? products / (plan.y.taps * parts) : products;
-  }
-
-  // Registers of a thread, about.
-  int64_t registers(const Plan& plan) const {
-    const int64_t live = std::min(rows,
-                                  ceil_div((plan.y.taps - 1) * plan.y.dilation + 1, plan.y.stride)),
-                  line = plan.x.used(strip) * width, taps = plan.x.taps * inputs * vector,
-                  filter = staged ? std::min(taps, std::max(kStagedTaps, plan.x.taps * vector))
-                                  : taps * parts * std::min(rows, plan.y.taps);
-    // Registers of the next line, as it is loaded.
-    const int64_t next = plan.inputs == 1
-                             ? line * plan.widest / 4
-                             : plan.x.used(strip) * ceil_div(width * plan.image_bytes, 4);
-    return 28 + live * strip * vector + line + (rolled ? 0 : next) + filter;
-  }
-  int64_t shared_bytes(const Plan& plan) const { return staged ? plan.terms() * channels * 4 : 0; }
-
- private:
-  static constexpr int64_t kStagedTaps = 32;  // that wait in registers
-};
-
-// The windows along dim `d` of the convolution's dims.
-Windows windows_of(const ir::Node& node, size_t d) {
-  const ConvDim dim = conv_dims(node)[d];
-  Windows windows;
-  windows.in = dim.image;
-  windows.out = node.outputs[0]->shape()[d + 2].value();
-  windows.taps = dim.kernel;
-  windows.stride = dim.stride;
-  windows.dilation = dim.dilation;
-  windows.before = dim.before;
-  return windows;
-}
-
-OrRefusal<Plan> plan_depthwise(const Region& region, const Target& target) {
-  const OrRefusal<const ir::Node*> convolution = grouped_convolution(region);
-  if (!convolution) return convolution.refusal();
-  if (target.serial_workgroups) return Refusal{"shared memory is no faster on this device"};
-  const ir::Node* node = *convolution;
-  const ir::Value* result = node->outputs[0];
-  const ir::Shape& shape = result->shape();
-  Plan plan;
-  plan.node = node;
-  plan.images = shape[0].value();
-  plan.channels = shape[1].value();
-  plan.inputs = node->inputs[1]->shape()[1].value();
-  plan.outputs = plan.channels / node->attr<int64_t>("groups");
-  plan.x = windows_of(*node, shape.size() - 3);
-  if (shape.size() == 4) plan.y = windows_of(*node, 0);
-  plan.image_bytes = size_bytes(node->inputs[0]->dtype());
-  plan.widest = std::max<int64_t>(plan.image_bytes, size_bytes(result->dtype()));
-  for (const ir::Value* output : region.outputs)
-    plan.widest = std::max<int64_t>(plan.widest, size_bytes(output->dtype()));
-  return plan;
-}
-
-struct DepthwiseCase {
-  using Values = Choice;
-  using Shape = Tile;
-  Choice values() const { return {}; }
-  Tile shape(const Choice& choice) const { return {plan, choice}; }
-
-  Plan plan;
-  Target target;
-};
-
-constexpr Rule<Choice, DepthwiseCase> kValueRules[] = {
-    {"vectors are at most 16 bytes, and the channels of a workgroup are whole vectors",
-     [](const auto& c, const auto& of) {
-       return of.plan.channels % c.vector == 0 && c.channels % c.vector == 0 &&
-              (c.vector == 1 || c.vector * of.plan.widest <= 16);
-     }},
-    {"a vector is a part of a group, or some whole ones, whose inputs are read at once",
-     [](const auto& c, const auto& of) {
-       const int64_t outputs = of.plan.outputs;
-       if (outputs % c.vector == 0) return true;
-       return c.vector % outputs == 0 && c.inputs == of.plan.inputs;
-     }},
-    {"inputs that are read at once are at most 16 bytes",
-     [](const auto& c, const auto& of) {
-       const int64_t width = std::max<int64_t>(1, c.vector / of.plan.outputs) * c.inputs;
-       return width == 1 || (std::has_single_bit(static_cast<uint64_t>(width)) &&
-                             width * of.plan.image_bytes <= 16);
-     }},
-};
-constexpr Rule<Tile, DepthwiseCase> kRules[] = {
-    {"a workgroup has at least 32 threads, and no more than the device allows",
-     [](const auto& t, const auto& of) {
-       const int64_t most = std::min<int64_t>(512, of.target.max_workgroup_size);
-       const bool all = t.chunks * t.tiles_x * t.tiles_y == 1;
-       return t.threads <= most && (t.threads >= 32 || all);
-     }},
-    {"tiles do not reach over the image by as much as a strip or a row",
-     [](const auto& t, const auto& of) {
-       return t.strip < 2 * of.plan.x.out && t.rows < 2 * of.plan.y.out &&
-              (t.strips == 1 || t.strips / 2 < t.all_strips) &&
-              (t.bands == 1 || t.bands / 2 < t.all_bands);
-     }},
-    {"the filter fits into shared memory, and is needed there by more than one row",
-     [](const auto& t, const auto& of) {
-       return t.shared_bytes(of.plan) <= of.target.static_shared_bytes();
-     }},
-    {"sums, a line of pixels and the filter fit into registers",
-     [](const auto& t, const auto& of) {
-       return t.registers(of.plan) <= 200 || t.strip * t.rows * t.vector == 1;
-     }},
-    {"unrolled products are no more than 4096",
-     [](const auto& t, const auto& of) {
-       return t.products <= 4096 ||
-              (t.rolled &&
-               t.unrolled(of.plan) <= (of.plan.inputs == 1 ? kUnrolledProducts : kLoopProducts)) ||
-              t.strip * t.rows * t.vector == 1;
-     }},
-};
-
-using DepthwiseRules = RuleSpace<DepthwiseCase>;
-
-DepthwiseRules rules_of(const Plan& plan, const Target& target) {
-  // A workgroup's channels: parts of them all, or whole sectors with a rest.
-  constexpr int64_t kMost = 256;
-  std::set<int64_t> channels;
-  for (int64_t c = 1; c <= std::min(plan.channels, kMost); ++c) {
-    const bool divides = plan.channels % c == 0, is_sector = c % 8 == 0;
-    if (c == plan.channels || (divides && is_sector) || c == 32 || c == 64) channels.insert(c);
-  }
-  std::vector<Field<Choice>> fields = {
-      {"vector", {1, 2, 4, 8}, "neighbouring channels of a thread", &Choice::vector},
-      {"channels",
-       {channels.begin(), channels.end()},
-       "channels of a workgroup",
-       &Choice::channels},
-      {"strip", {1, 2, 4, 5, 7, 8, 14, 16}, "neighbouring pixels of a thread", &Choice::strip},
-      {"rows", {1, 2, 4, 5, 7, 8, 14, 16}, "rows of a thread", &Choice::rows},
-      {"strips", {1, 2, 4, 8}, "strips of a workgroup, side by side", &Choice::strips},
-      {"bands", {1, 2, 4, 8}, "bands of rows of a workgroup", &Choice::bands},
-      {"staged", {0, 1}, "1: the filter is in shared memory; 0: threads read it", &Choice::staged}};
-  if (plan.inputs > 1) {
-    std::vector<int64_t> inputs;
-    for (const int64_t count : {1, 2, 4, 8, 16})
-      if (plan.inputs % count == 0) inputs.push_back(count);
-    fields.push_back(
-        {"inputs", inputs, "channels of a group that are read at once", &Choice::inputs});
-  }
-  return {std::make_shared<const DepthwiseCase>(plan, target), std::move(fields), kValueRules,
-          kRules};
-}
 
 class Depthwise : public RuledCandidate<DepthwiseCase> {
  public:
@@ -270,16 +47,12 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     const int64_t resident = resident_workgroups(tile);
     if (resident > 1 && resident * tile.threads <= target().max_threads_per_unit)
       kernel.resident = static_cast<int>(resident);
-    const std::vector<SymInt> block = delinearize_ints(
-                                  block_axis(kernel.grid),
-                                  {plan.images, tile.tiles_y, tile.tiles_x, tile.chunks}),
-                              thread = delinearize_ints(thread_axis(kernel.workgroup),
-                                                        {tile.bands, tile.strips, tile.groups});
+    const auto [block, thread] = places(kernel, tile);
     Thread at;
     at.filter = ir::new_variable("filter", DType::f32);
     if (tile.staged) {
       kernel.shared.push_back({at.filter, plan.terms() * tile.channels});
-      stage_filter(kernel.body, tile, block[3], at.filter);
+      stage_filter(kernel.body, tile, block[4], at.filter);
       kernel.body.push_back(barrier());
     }
     // Threads beyond the last band, strip or group have nothing to do.
@@ -292,10 +65,11 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       return axis;
     };
     at.image = name("image", block[0], plan.images);
-    at.y = name("band", block[1] * tile.bands + thread[0], tile.all_bands) * tile.rows;
-    at.x = name("strip", block[2] * tile.strips + thread[1], tile.all_strips) * tile.strip;
+    at.z = block[1];
+    at.y = name("band", block[2] * tile.bands + thread[0], tile.all_bands) * tile.rows;
+    at.x = name("strip", block[3] * tile.strips + thread[1], tile.all_strips) * tile.strip;
     at.group = thread[2];
-    const SymInt vector = name("group", block[3] * tile.groups + thread[2], tile.all_groups);
+    const SymInt vector = name("group", block[4] * tile.groups + thread[2], tile.all_groups);
     at.channel = vector * tile.vector;
     at.input = plan.outputs > tile.vector
                    ? floordiv(vector, plan.outputs / tile.vector) * plan.inputs
@@ -306,15 +80,34 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
   }
 
  private:
+  // The place of a workgroup, [image, plane, band, strip, channels], and of a thread in it, [band,
+  // strip, channels]: neighbours in memory are computed by neighbours.
+  std::pair<std::vector<SymInt>, std::vector<SymInt>> places(const Kernel& kernel,
+                                                             const Tile& tile) const {
+    const SymInt block = block_axis(kernel.grid), thread = thread_axis(kernel.workgroup);
+    if (!plan_.by_rows)
+      return {delinearize_ints(
+                  block, {plan_.images, plan_.z.out, tile.tiles_y, tile.tiles_x, tile.chunks}),
+              delinearize_ints(thread, {tile.bands, tile.strips, tile.groups})};
+    const std::vector<SymInt> of_block =
+                                  delinearize_ints(block, {plan_.images, tile.chunks, plan_.z.out,
+                                                           tile.tiles_y, tile.tiles_x}),
+                              of_thread =
+                                  delinearize_ints(thread, {tile.groups, tile.bands, tile.strips});
+    return {{of_block[0], of_block[2], of_block[3], of_block[4], of_block[1]},
+            {of_thread[1], of_thread[2], of_thread[0]}};
+  }
+
   // Workgroups of a unit whose threads have the registers that they need. A quarter of the unit's
   // registers is for a quarter of its warps, and they are given by eights. Kernels of groups of one
-  // input get by with a few less: 3 x 3 in bf16 is estimated at 178, and runs with 164.
+  // input in one plane get by with a few less: 3 x 3 in bf16 is estimated at 178, and runs with
+  // 164. 3 x 3 x 3, estimated at 138, spills 48 words where it has 128.
   int64_t resident_workgroups(const Tile& tile) const {
     constexpr int64_t kParts = 4, kGiven = 8, kWarp = 32;
     const int64_t all = target().registers_per_unit, registers = tile.registers(plan_),
                   warps = ceil_div(tile.threads, kWarp);
     int64_t workgroups = all / (registers * tile.threads);
-    while (workgroups > 1 && plan_.inputs > 1) {
+    while (workgroups > 1 && (plan_.inputs > 1 || plan_.z.taps > 1 || plan_.by_rows)) {
       const int64_t threads = ceil_div(workgroups * warps, kParts) * kParts * kWarp;
       if (all / threads / kGiven * kGiven >= registers) break;
       --workgroups;
@@ -325,7 +118,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
   // The place of a thread: its first result, the first channel that it reads, its vector of
   // channels among those of the workgroup, and the filter in shared memory.
   struct Thread {
-    SymInt image, y, x, channel, input, group;
+    SymInt image, z, y, x, channel, input, group;
     Variable filter;
   };
 
@@ -351,20 +144,23 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       plan_.node = nullptr;  // the model outlives the graph
       in_bytes_ = size_bytes(node.inputs[0]->dtype());
       filter_bytes_ = size_bytes(node.inputs[1]->dtype());
-      const SymInt input = SymInt::axis("channel", plan_.all_inputs()),
-                   channel = SymInt::axis("channel", plan_.channels);
+      const bool by_rows = plan_.by_rows;
+      const SymInt input = SymInt::axis("along", by_rows ? plan_.x.in : plan_.all_inputs()),
+                   result = SymInt::axis("along", by_rows ? plan_.x.out : plan_.channels);
       Inliner inliner(of.region());
-      const Expr pixel = inliner.value_at(node.inputs[0], of.index_of(0, input, 0, 0));
+      const Expr pixel = inliner.value_at(
+          node.inputs[0], by_rows ? of.index_of(0, 0, {0, 0, input}) : of.index_of(0, input, {}));
       computed_ = pixel->kind != ir::ExprNode::Kind::load;
       const Expr pixels[] = {pixel};
       const ElementWork brought = element_work(pixels, input);
       pixel_slots_ = brought.slots + (in_bytes_ < 4 ? 1 : 0);
       sectors_ = brought.scattered > 0 ? 32 / in_bytes_ : 1;
       std::vector<Expr> results;
-      const std::vector<SymInt> at = of.index_of(0, channel, 0, 0);
+      const std::vector<SymInt> at =
+          by_rows ? of.index_of(0, 0, {0, 0, result}) : of.index_of(0, result, {});
       for (const Sink& sink : of.results_at(at, ir::read(ir::new_variable("sum", DType::f32))))
         results.push_back(sink.value);
-      const ElementWork stored = element_work(results, channel);
+      const ElementWork stored = element_work(results, result);
       result_slots_ = stored.slots;
       result_reads_ = stored.contiguous + stored.scattered;
       for (const ir::Value* output : of.region().outputs) out_bytes_ += size_bytes(output->dtype());
@@ -390,27 +186,39 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       // Threads with parts of one group read the same pixels. Of wide groups each asks for a part.
       const double pixel_cycles = cycles(count(t.whole_groups * plan_.inputs) * in_bytes_ /
                                          count(std::max<int64_t>(1, plan_.outputs / t.vector)));
-      const bool borders = plan_.y.before > 0 || plan_.x.before > 0;
-      const double pixel_loads = pixels * loads(width, in_bytes_) * sectors_,
+      const bool borders = plan_.z.before > 0 || plan_.y.before > 0 || plan_.x.before > 0;
+      Accesses taken;
+      if (plan_.by_rows) {
+        taken = accesses_of_rows(t, lines);
+      } else {
+        taken.pixels = pixels * loads(width, in_bytes_) * sectors_;
+        taken.results = results * loads(vector, out_bytes_);
+        taken.operands = results * loads(vector, in_bytes_) * result_reads_;
+        taken.cycles = taken.pixels * pixel_cycles + taken.results * cycles(vector * out_bytes_) +
+                       taken.operands * cycles(vector * in_bytes_);
+      }
+      const double pixel_loads = taken.pixels, result_stores = taken.results,
+                   result_loads = taken.operands,
                    filter_loads = t.staged ? rows * terms * loads(vector, 4)
-                                           : terms * loads(vector, filter_bytes_),
-                   result_stores = results * loads(vector, out_bytes_),
-                   result_loads = results * loads(vector, in_bytes_) * result_reads_;
+                                           : terms * loads(vector, filter_bytes_);
       const double products = count(t.products);
       double issued = products + pixels * width * pixel_slots_ + pixel_loads;
-      if (borders || computed_) issued += pixels * (computed_ ? 4 : 1.5);
+      // A run of pixels has one guard.
+      const double looked_at =
+          plan_.by_rows && !computed_ ? lines * (line - count(t.run(plan_)) + 1) : pixels;
+      if (borders || computed_) issued += looked_at * (computed_ ? 4 : 1.5);
       issued += filter_loads + (t.staged || filter_bytes_ == 4 ? 0 : terms * vector);
       issued += results * vector * (result_slots_ + (out_bytes_ < 4 ? 0.5 : 0)) + result_stores +
                 result_loads + results;
       const double code = t.rolled ? issued / count(plan_.y.taps * t.parts) : issued;
       issued += 60;
       double accesses = pixel_loads + filter_loads + result_stores + result_loads;
-      double pipe = pixel_loads * pixel_cycles + result_stores * cycles(vector * out_bytes_) +
-                    result_loads * cycles(vector * in_bytes_);
+      double pipe = taken.cycles;
       // Threads with the same channels read the same words of shared memory.
       pipe += filter_loads *
               (t.staged ? std::max(1.0, std::min(vector, 4.0) * std::min(1.0, count(t.groups) / 32))
-                        : cycles(vector * filter_bytes_));
+               : plan_.by_rows ? 1.5  // of one channel
+                               : cycles(vector * filter_bytes_));
       LaunchCost cost;
       if (t.staged) {
         const double brought = std::ceil(terms * count(t.groups) / threads);
@@ -433,12 +241,17 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       // Pixels that threads of a workgroup share are read once; caches move sectors of 32 bytes.
       const int64_t high = std::min(t.bands, t.all_bands) * t.rows,
                     wide = std::min(t.strips, t.all_strips) * t.strip;
-      const double own = count(plan_.y.covered(high) * plan_.x.covered(wide)),
+      const double own = count(plan_.z.taps * plan_.y.covered(high) * plan_.x.covered(wide)),
                    channels = count(t.channels),
                    inputs = count(ceil_div(t.channels, plan_.outputs) * plan_.inputs),
-                   brought =
-                       own * std::max(32.0, std::ceil(inputs * in_bytes_ / 32) * 32) * sectors_,
-                   stored = count(high * wide) * std::max(32.0, channels * out_bytes_),
+                   brought = plan_.by_rows
+                                 ? count(plan_.z.taps * plan_.y.covered(high)) * inputs *
+                                       (count(plan_.x.covered(wide)) * in_bytes_ + 32) * sectors_
+                                 : own * std::max(32.0, std::ceil(inputs * in_bytes_ / 32) * 32) *
+                                       sectors_,
+                   stored =
+                       count(high * wide) * (plan_.by_rows ? channels * out_bytes_
+                                                           : std::max(32.0, channels * out_bytes_)),
                    filter = terms * channels * filter_bytes_;
       cost.cache_bytes = workgroups * (brought + stored + filter);
       // Two lines are on their way, of which neighbours ask for the same.
@@ -450,6 +263,43 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     }
 
    private:
+    // The accesses of a thread, and the cycles that the first cache has them for.
+    struct Accesses {
+      double pixels = 0, results = 0, operands = 0, cycles = 0;
+    };
+    // Counts those of images by rows. A thread reads the run under the middle of its windows as
+    // vectors, the pixels beside it and strips that reach over the image as elements. Lanes are a
+    // strip apart.
+    Accesses accesses_of_rows(const Tile& t, double lines) const {
+      const auto count = [](int64_t n) { return static_cast<double>(n); };
+      const auto vector_of = [](int64_t run, int64_t row, double bytes) {
+        const auto most = static_cast<int64_t>(16 / bytes);
+        return std::clamp<int64_t>(std::gcd(std::gcd(run, row), most), 1, most);
+      };
+      // An access of a warp takes a cycle for each line of the cache that it touches.
+      const auto cycles = [](double elements, double apart, double bytes) {
+        return std::clamp(std::max(elements, apart) * bytes / 4, 1.5, 32.0);
+      };
+      const int64_t run = t.run(plan_), line = plan_.x.used(t.strip);
+      const int64_t pixel_vector = vector_of(run, plan_.x.in, in_bytes_);
+      const double pixel_runs = count(run / pixel_vector),
+                   beside = count(std::max<int64_t>(0, line - run)),
+                   apart = count(t.strip * plan_.x.stride);
+      Accesses taken;
+      taken.pixels = lines * (pixel_runs + beside) * sectors_;
+      taken.cycles = lines * sectors_ *
+                     (pixel_runs * cycles(count(pixel_vector), apart, in_bytes_) +
+                      beside * cycles(1, apart, in_bytes_));
+      const bool is_whole = plan_.x.out % t.strip == 0;
+      const int64_t vector = is_whole ? vector_of(t.strip, plan_.x.out, out_bytes_) : 1;
+      const double stores = count(t.rows * t.strip / vector),
+                   step = cycles(count(vector), count(t.strip), out_bytes_);
+      taken.results = stores;
+      taken.operands = stores * result_reads_;
+      taken.cycles += stores * step * (1 + result_reads_);
+      return taken;
+    }
+
     static constexpr double kIssue = 1.12;    // slots for an instruction: operands' banks meet
     static constexpr double kFetch = 0.5e-9;  // seconds until a new instruction has been fetched
 
@@ -472,9 +322,8 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     return axis.is_const() ? body : Block{loop(axis, std::move(body), true)};
   }
 
-  std::vector<SymInt> index_of(const SymInt& outer, const SymInt& channel, const SymInt& y,
-                               const SymInt& x) const {
-    return image_index(*plan_.node, outer, channel, y, x);
+  std::vector<SymInt> index_of(const SymInt& outer, const SymInt& channel, const Pixel& at) const {
+    return image_index(*plan_.node, outer, channel, at);
   }
 
   // Where the filter's weight is in shared memory: [term, quarter, vector, lane], so that threads
@@ -509,16 +358,25 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
   Expr tap_at(const SymInt& channel, const SymInt& tap, const SymInt& input) const {
     Inliner inliner(region());
     const std::vector<SymInt> at =
-        index_of(channel, input, floordiv(tap, plan_.x.taps), mod(tap, plan_.x.taps));
+        index_of(channel, input,
+                 {floordiv(tap, plan_.y.taps * plan_.x.taps),
+                  mod(floordiv(tap, plan_.x.taps), plan_.y.taps), mod(tap, plan_.x.taps)});
     return ir::cast(inliner.value_at(plan_.node->inputs[1], at), DType::f32);
   }
 
-  // A row of the filter for the thread's channels, of a part of the inputs: [tap, input, lane].
+  // The plane of the windows that a part is in.
+  static SymInt plane_of(const Tile& tile, const SymInt& part) {
+    return floordiv(part, tile.input_parts);
+  }
+
+  // A row of the filter for the thread's channels, of a part of the inputs in a plane: [tap, input,
+  // lane].
   Variable taps_of(Block& block, const Tile& tile, const Thread& at, const SymInt& r,
                    const SymInt& part) const {
     const SymInt k = SymInt::axis("k", plan_.x.taps), c = SymInt::axis("c", tile.inputs),
-                 lane = SymInt::axis("v", tile.vector), tap = r * plan_.x.taps + k,
-                 input = part * tile.inputs + c;
+                 lane = SymInt::axis("v", tile.vector),
+                 tap = (plane_of(tile, part) * plan_.y.taps + r) * plan_.x.taps + k,
+                 input = mod(part, tile.input_parts) * tile.inputs + c;
     const Variable taps = ir::new_variable("taps", DType::f32);
     block.push_back(array(taps, plan_.x.taps * tile.inputs * tile.vector));
     const SymInt place = (k * tile.inputs + c) * tile.vector + lane;
@@ -534,14 +392,16 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     return taps;
   }
 
-  // The pixels of a row under the thread's windows, of a part of the inputs: [column, lane], zeros
-  // beyond the borders.
+  // The pixels of a row under the thread's windows, of a part of the inputs in a plane: [column,
+  // lane], zeros beyond the borders.
   Variable line_of(Block& block, const Tile& tile, const Thread& at, const SymInt& row,
                    const SymInt& part) const {
     const Variable line = ir::new_variable("line", DType::f32);
     const int64_t covered = plan_.x.covered(tile.strip);
     block.push_back(array(line, covered * tile.width));
-    const SymInt y = at.y * plan_.y.stride - plan_.y.before + row;
+    const SymInt z = at.z * plan_.z.stride - plan_.z.before +
+                     plane_of(tile, part) * plan_.z.dilation,
+                 y = at.y * plan_.y.stride - plan_.y.before + row;
     const SymInt first = at.x * plan_.x.stride - plan_.x.before;
     // Columns that are under windows and that may be outside on the same sides are one loop.
     const auto kind = [&](int64_t column) {
@@ -552,33 +412,40 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     for (int64_t begin = 0, end = 0; begin < covered; begin = end) {
       for (end = begin; end < covered && kind(end) == kind(begin);) ++end;
       if (kind(begin) == 0) continue;
+      if (plan_.by_rows && kind(begin) == 1) {  // inside in each row
+        const Expr inside[] = {inside_of(z, plan_.z.in), inside_of(y, plan_.y.in)};
+        const SymInt column = SymInt::axis("j", end - begin);
+        append(block, pixels_at(at, at.input, {z, y, first + begin + column}, column,
+                                ir::all_of(inside), line, begin));
+        continue;
+      }
       const SymInt column = SymInt::axis("j", end - begin) + begin, axis = column - begin;
-      const Expr inside[] = {inside_of(y, plan_.y.in), inside_of(first + column, plan_.x.in)};
-      append(block, each(axis, pixel_at(tile, at, part, y, first + column, ir::all_of(inside), line,
-                                        column * tile.width)));
+      const Expr inside[] = {inside_of(z, plan_.z.in), inside_of(y, plan_.y.in),
+                             inside_of(first + column, plan_.x.in)};
+      const SymInt lane = SymInt::axis("v", tile.width),
+                   input = at.input + mod(part, tile.input_parts) * tile.inputs + lane;
+      append(block, each(axis, pixels_at(at, input, {z, y, first + column}, lane,
+                                         ir::all_of(inside), line, column * tile.width)));
     }
     return line;
   }
 
-  Block pixel_at(const Tile& tile, const Thread& at, const SymInt& part, const SymInt& y,
-                 const SymInt& x, const Expr& inside, const Variable& line,
-                 const SymInt& place) const {
-    const SymInt lane = SymInt::axis("v", tile.width);
+  // Pixels along `lane`, of neighbouring channels or of a row, to the line from a place on.
+  Block pixels_at(const Thread& at, const SymInt& input, const Pixel& pixel, const SymInt& lane,
+                  const Expr& inside, const Variable& line, const SymInt& place) const {
     const ir::Value* image = plan_.node->inputs[0];
-    const auto value = [&](const SymInt& row, const SymInt& column) {
-      const std::vector<SymInt> index =
-          index_of(at.image, at.input + part * tile.inputs + lane, row, column);
+    const auto value = [&](const Pixel& of) {
       Inliner inliner(region());
-      return ir::cast(inliner.value_at(image, index), DType::f32);
+      return ir::cast(inliner.value_at(image, index_of(at.image, input, of)), DType::f32);
     };
-    const Expr plain = value(y, x);
+    const Expr plain = value(pixel);
     const bool is_vector = plain->kind == ir::ExprNode::Kind::load &&
                            (lane.is_const() || coefficient(plain->index, lane) == 1);
     if (is_vector) {  // not loaded where it is outside
+      const int64_t count = lane.is_const() ? 1 : ir::extent_of(lane).value();
       const Variable loaded = ir::new_variable("x", DType::f32);
       const SymInt from = lane.is_const() ? plain->index : plain->index.substitute(lane, 0);
-      Block block = {array(loaded, tile.width),
-                     load_vector(loaded, plain->buffer, from, tile.width)};
+      Block block = {array(loaded, count), load_vector(loaded, plain->buffer, from, count)};
       block.back().value = inside;
       append(block, each(lane, {set_element(line, place + lane, ir::element(loaded, lane))}));
       return block;
@@ -586,7 +453,8 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     const auto clamped = [](const SymInt& i, int64_t extent) {
       return ir::min(ir::max(i, 0), extent - 1);
     };
-    const Expr near = value(clamped(y, plan_.y.in), clamped(x, plan_.x.in));
+    const Expr near = value(
+        {clamped(pixel.z, plan_.z.in), clamped(pixel.y, plan_.y.in), clamped(pixel.x, plan_.x.in)});
     const Expr chosen = inside ? ir::select(inside, near, zero_of(DType::f32)) : near;
     return vectorize({{-1, line, place + lane, chosen}}, lane);
   }
@@ -616,7 +484,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     return sums;
   }
 
-  // One row of results, by a loop over the rows of the windows, and over parts of the inputs.
+  // One row of results, by a loop over the rows of the windows, and over their parts.
   void walk_rolled(Block& block, const Tile& tile, const Thread& at) const {
     const Variable sums = new_sums(block, tile);
     const SymInt r = SymInt::axis("r", plan_.y.taps), part = SymInt::axis("part", tile.parts);
@@ -633,7 +501,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
   // All rows that the windows cover, from the top, and the parts of each; the next is asked for
   // before one is used.
   void walk(Block& block, const Tile& tile, const Thread& at) const {
-    std::vector<std::pair<int64_t, int64_t>> used;  // rows, and parts of their inputs
+    std::vector<std::pair<int64_t, int64_t>> used;  // rows, and their parts
     for (int64_t row = 0; row < plan_.y.covered(tile.rows); ++row)
       for (int64_t part = 0; part < tile.parts && plan_.y.uses(tile.rows, row); ++part)
         used.emplace_back(row, part);
@@ -677,11 +545,14 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     };
     const SymInt y = bounded("y", thread.y + row, plan_.y.out),
                  x = bounded("x", thread.x + i, plan_.x.out);
-    const std::vector<SymInt> at = index_of(thread.image, thread.channel + lane, y, x);
+    const std::vector<SymInt> at = index_of(thread.image, thread.channel + lane, {thread.z, y, x});
+    // Strips that end where rows do are stored at once.
+    const bool is_run = plan_.by_rows && plan_.x.out % tile.strip == 0;
     const std::vector<Sink> results = results_at(at, ir::element(sums, i * tile.vector + lane));
     TCC_CHECK(!results.empty(), "a result needs other elements of the convolution than its own");
-    append(body, vectorize(results, lane));
-    append(block, each(i, guarded(inside, std::move(body))));
+    append(body, vectorize(results, is_run ? i : lane));
+    body = guarded(inside, std::move(body));
+    append(block, is_run ? std::move(body) : each(i, std::move(body)));
   }
 
   std::vector<Sink> results_at(const std::vector<SymInt>& at, const Expr& sum) const {
@@ -696,9 +567,12 @@ class DepthwiseTemplate : public Template {
   std::string_view name() const override { return "depthwise"; }
   int version() const override { return 2; }
   int specificity() const override { return 1; }
-  // Groups of several channels are products, too, which other templates compute.
+  // Groups of several channels are products, too, which other templates compute. Where the pixels
+  // of a row are neighbours, short rows may be faster element by element.
   bool is_compared(const Region& region) const override {
-    return region.anchor && has_small_groups(*region.anchor);
+    if (region.anchor) return has_small_groups(*region.anchor);
+    return !grouped_convolution(region, Innermost::channels) &&
+           grouped_convolution(region, Innermost::pixels);
   }
 
   Match match(const Region& region, const Target& target) const override {

@@ -59,9 +59,10 @@ OrRefusal<ChannelView> view_of(const Region& region, const ir::Value* value, DTy
 
 OrRefusal<Plan> plan_of(const Region& region, const Target& target) {
   if (!target.has_matrix_unit("mma")) return Refusal{"the target has no mma", true};
-  const OrRefusal<const ir::Node*> convolution = grouped_convolution(region);
+  const OrRefusal<const ir::Node*> convolution = grouped_convolution(region, Innermost::channels);
   if (!convolution) return convolution.refusal();
   const ir::Node* node = *convolution;
+  if (node->outputs[0]->rank() > 4) return Refusal{"its images have more than two dims"};
   if (!is_depthwise(*node)) return Refusal{"its groups have several channels"};
   const DType dtype = node->inputs[0]->dtype();
   if (size_bytes(dtype) != 2 || node->inputs[1]->dtype() != dtype ||
@@ -208,7 +209,7 @@ class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
     }
     append(body, vectorize(convolution_results(
                                region(), *plan_.node,
-                               image_index(*plan_.node, at[0], channel + lane, at[1], at[2]),
+                               image_index(*plan_.node, at[0], channel + lane, {0, at[1], at[2]}),
                                ir::element(hook.parameters[4].array, first + lane)),
                            lane));
     body = guarded(inside, std::move(body));
@@ -220,7 +221,7 @@ class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
     const ir::Node& node = *plan_.node;
     const SymInt channel = SymInt::axis("channel", plan_.kernel.channels);
     std::vector<Expr> results;
-    for (const Sink& sink : convolution_results(region(), node, image_index(node, 0, channel, 0, 0),
+    for (const Sink& sink : convolution_results(region(), node, image_index(node, 0, channel, {}),
                                                 ir::read(ir::new_variable("sum", DType::f32))))
       results.push_back(sink.value);
     const ElementWork work = element_work(results, channel);

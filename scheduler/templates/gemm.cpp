@@ -101,6 +101,9 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
   const bool has_product = region.anchor && region.anchor->op->kind == ir::OpKind::contraction;
   if (!target.has_matrix_unit(unit))
     return Refusal{str("the target has no ", unit, " units"), !has_product};
+  const auto products = std::ranges::count_if(
+      region.nodes, [](const ir::Node* node) { return node->op->kind == ir::OpKind::contraction; });
+  if (products > 1) return Refusal{"it has more than one product", true};
   if (is_of_exact_f32(region)) return Refusal{str(unit, " units do not multiply f32")};
   OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();
@@ -108,9 +111,9 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
   if (!bytes && plan->accumulator != DType::f32)
     return Refusal{str(unit, " units do not sum up in ", name(plan->accumulator))};
   // Few products, and none at all where a dim is 0.
-  const int64_t k = plan->k.size().usual(), products = usual_products(*plan);
-  if (k < kLeastK || products < kLeastProducts)
-    return Refusal{str(products, " products, ", k, " in a sum, are too few for ", unit, " units")};
+  const int64_t k = plan->k.size().usual(), terms = usual_products(*plan);
+  if (k < kLeastK || terms < kLeastProducts)
+    return Refusal{str(terms, " products, ", k, " in a sum, are too few for ", unit, " units")};
   auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
   if (!a || !b) return Refusal{str(unit, " units do not multiply the operands' types")};
   // Only a product of f8 counts: operands that are f8 widened have sums like any product's.
@@ -133,7 +136,7 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
 }
 
 OrRefusal<Gemm> plan_exact_gemm(const Region& region) {
-  if (!is_of_exact_f32(region)) return Refusal{"it is no product of f32"};
+  if (!is_of_exact_f32(region)) return Refusal{"it is no product of f32", true};
   OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();
   const int64_t m = plan->m.size().usual(), n = plan->n.size().usual(), k = plan->k.size().usual(),

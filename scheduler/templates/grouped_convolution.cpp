@@ -8,7 +8,7 @@
 
 namespace tcc::sched {
 
-OrRefusal<const ir::Node*> grouped_convolution(const Region& region) {
+OrRefusal<const ir::Node*> grouped_convolution(const Region& region, Innermost innermost) {
   const ir::Node* node = nullptr;
   for (const ir::Node* other : region.nodes) {
     if (other->op->kind == ir::OpKind::contraction) {
@@ -25,7 +25,8 @@ OrRefusal<const ir::Node*> grouped_convolution(const Region& region) {
   if (!open_dims(region).empty()) return Refusal{"sizes come at run time"};
   const ir::Value* result = node->outputs[0];
   const ir::Shape& shape = result->shape();
-  if (shape.size() != 3 && shape.size() != 4) return Refusal{"its images have more than two dims"};
+  if (shape.size() < 3 || shape.size() > 5)
+    return Refusal{str("its images have ", shape.size() - 2, " dims, not one to three")};
   if (accumulator_dtype(result->dtype()) != DType::f32) return Refusal{"it sums up in no f32"};
   std::vector<SymInt> at;
   for (const SymInt& extent : shape) at.push_back(SymInt::axis("at", extent));
@@ -33,17 +34,22 @@ OrRefusal<const ir::Node*> grouped_convolution(const Region& region) {
     const StoredThrough through = peel_views(region, output, result);
     if (through.base->shape() != shape) return Refusal{"its results have other shapes"};
     const SymInt offset = region.layout(output).offset(through.output_index(at));
-    if (at[1].is_const() || coefficient(offset, at[1]) != 1)
-      return Refusal{"channels are no neighbours in its results"};
+    const bool channels = innermost == Innermost::channels;
+    const SymInt& along = channels ? at[1] : at.back();
+    if (along.is_const() || coefficient(offset, along) != 1)
+      return Refusal{
+          str(channels ? "channels" : "pixels of a row", " are no neighbours in its results")};
   }
   if (numel(result) == 0) return Refusal{"it has no elements"};
   return node;
 }
 
 std::vector<SymInt> image_index(const ir::Node& convolution, const SymInt& outer,
-                                const SymInt& channel, const SymInt& y, const SymInt& x) {
-  if (convolution.outputs[0]->rank() == 3) return {outer, channel, x};
-  return {outer, channel, y, x};
+                                const SymInt& channel, const Pixel& at) {
+  const int rank = convolution.outputs[0]->rank();
+  if (rank == 3) return {outer, channel, at.x};
+  if (rank == 4) return {outer, channel, at.y, at.x};
+  return {outer, channel, at.z, at.y, at.x};
 }
 
 std::vector<Sink> convolution_results(const Region& region, const ir::Node& convolution,

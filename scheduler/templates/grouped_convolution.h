@@ -1,5 +1,5 @@
-// Regions of one convolution in small groups whose results have their channels as neighbours in
-// memory, with what is computed of its elements.
+// Regions of one convolution in small groups whose results have their channels, or the pixels of a
+// row, as neighbours in memory, with what is computed of its elements.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,18 @@
 
 namespace tcc::sched {
 
-// The convolution of such a region, of numbers as sizes.
-OrRefusal<const ir::Node*> grouped_convolution(const Region& region);
+// The dim of the results that is innermost in memory.
+enum class Innermost { channels, pixels };
 
-// The index of an element of the image, the filter or the results. Images of one dim have no y.
+// The convolution of such a region, of numbers as sizes.
+OrRefusal<const ir::Node*> grouped_convolution(const Region& region, Innermost innermost);
+
+// A place in an image, a filter or the results. Those of one dim have x alone, of two y and x.
+struct Pixel {
+  SymInt z = 0, y = 0, x = 0;
+};
 std::vector<SymInt> image_index(const ir::Node& convolution, const SymInt& outer,
-                                const SymInt& channel, const SymInt& y, const SymInt& x);
+                                const SymInt& channel, const Pixel& at);
 
 // Returns the values that the outputs store at the index of the convolution's element that is
 // `sum`; nothing where they need other elements, too.

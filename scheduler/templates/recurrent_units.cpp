@@ -27,7 +27,7 @@ constexpr int64_t kMostKept = 128;         // weights in the registers of a thre
 constexpr int64_t kMostHalvings = 2 * 10;  // of a workgroup's threads, when they join two ranges
 constexpr int64_t kMostItems = 8;          // elements of the state whose projection a thread holds
 // An unrolled layer takes compile time and memory for each step: these may take so much longer,
-// over the products of a step. Steps of two have as many launches as unrolled ones (on an H200, 64
+// over the launches of a step. Steps of two have as many launches as unrolled ones (on an H200, 64
 // steps of 512 f32 units and 8 rows take 633 us, and unrolled 395).
 constexpr double kMayLoseBy = 2;
 // From a workgroup's arrival to the moment when all know that all have arrived.
@@ -58,6 +58,8 @@ struct UnitsShape : UnitsValues {
       : UnitsValues(values),
         sizes(plan.sizes),
         is_quantized(plan.is_quantized()),
+        products(plan.products()),
+        first_gates(plan.first_gates),
         exchange(form),
         steps(sizes.steps.usual()),
         groups(ceil_div(sizes.batch.usual(), rows)),
@@ -111,7 +113,17 @@ struct UnitsShape : UnitsValues {
   int64_t registers() const {
     if (matrix) return other_registers() + kept_tiles * warp_blocks * 8;
     return 48 + kept() + thread_columns * (thread_rows + kChunk) + kChunk + 3 * sizes.gates +
-           (exchange == kByWaiting ? items * (sizes.gates + 1) : 0);
+           (exchange == kByWaiting ? held() : 0);
+  }
+  // The columns of a product begin and end here.
+  int64_t from(int64_t product) const { return product == 0 ? 0 : first_gates * units; }
+  int64_t to(int64_t product) const {
+    return product + 1 == products ? columns : first_gates * units;
+  }
+  // Tiles that a product multiplies: of a warp's matrices, or of the threads' columns.
+  int64_t tiles_of(int64_t product) const {
+    const int64_t tile = matrix ? kTile : threads_c * thread_columns;
+    return ceil_div(to(product), tile) - from(product) / tile;
   }
   SymInt grid_groups() const { return sizes.directions * ir::ceildiv(sizes.batch, rows); }
   SymInt grid() const { return grid_groups() * parts; }
@@ -130,6 +142,7 @@ struct UnitsShape : UnitsValues {
 
   const ir::RecurrentSteps& sizes;
   bool is_quantized;
+  int64_t products, first_gates;  // of a step
   Exchange exchange;
   // Sizes that come at run time count as the usual ones.
   int64_t steps, groups, parts, workgroups, columns, items, width;
@@ -140,9 +153,11 @@ struct UnitsShape : UnitsValues {
           kept_tiles = 0;
 
  private:
+  // Registers that hold the projection's part, the row's length, and products of the first gates.
+  int64_t held() const { return items * (sizes.gates + 1 + (products > 1 ? first_gates : 0)); }
   int64_t other_registers() const {
     return 48 + tiles_m * tiles_n * 4 + together * tiles_n * 4 + 8 +
-           (exchange == kByWaiting ? items * (sizes.gates + 1) : 3 * sizes.gates);
+           (exchange == kByWaiting ? held() : 3 * sizes.gates);
   }
 };
 
@@ -168,10 +183,8 @@ constexpr Rule<UnitsValues, UnitsCase> kValueRules[] = {
        return !v.matrix || (v.threads % 32 == 0 && dtype != DType::f32 &&
                             of.target.multiplies("mma", dtype, dtype, DType::f32));
      }},
-    {"a step on matrix units has one product, whose weights are no quantized integers",
-     [](const auto& v, const auto& of) {
-       return !v.matrix || (of.plan.products() == 1 && !of.plan.is_quantized());
-     }},
+    {"weights on matrix units are no quantized integers",
+     [](const auto& v, const auto& of) { return !v.matrix || !of.plan.is_quantized(); }},
     {"a workgroup has no more threads than the device allows",
      [](const auto& v, const auto& of) { return v.threads <= of.target.max_workgroup_size; }},
     {"fewer than twice the batch's rows, and than twice the hidden units",
@@ -247,21 +260,22 @@ class UnitsModel {
         slots_(cell_slots(region, of.plan)),
         bytes_(region_bytes(region)),
         element_(size_bytes(of.plan.dtype)),
-        weight_(size_bytes(of.plan.sizes.weight->dtype())),
-        products_(of.plan.products()) {}
+        weight_(size_bytes(of.plan.sizes.weight->dtype())) {}
 
   double seconds(const UnitsShape& s) const {
-    const double step = predicted_seconds(step_cost(s), target_), steps = number(s.steps);
-    // A launch for each product of a step waits as long as the one before it.
-    if (s.exchange == kByLaunch) return steps * number(products_) * step;
+    double step = 0;
+    for (int64_t product = 0; product < s.products; ++product)
+      step += predicted_seconds(step_cost(s, product), target_);
+    const double steps = number(s.steps);
+    if (s.exchange == kByLaunch) return steps * step;
     const double all = number(s.workgroups * s.columns * s.sizes.hidden) * weight_;
     return launch_seconds(target_) + all / cache_bandwidth(target_) +
-           steps * (step - launch_seconds(target_) + kExchangeSeconds);
+           steps * (step - number(s.products) * (launch_seconds(target_) - kExchangeSeconds));
   }
 
  private:
-  // One step as a launch.
-  LaunchCost step_cost(const UnitsShape& s) const {
+  // One product of a step as a launch.
+  LaunchCost step_cost(const UnitsShape& s, int64_t product) const {
     const bool waits = s.exchange == kByWaiting, reads = s.weights == kInMemory;
     const double threads = number(s.threads * s.workgroups), gates = number(s.sizes.gates);
     const double items = number(s.items), states = number(s.sizes.states);
@@ -270,19 +284,23 @@ class UnitsModel {
     cost.workgroups = number(s.workgroups);
     cost.shared_bytes = number(s.shared_bytes());
     cost.registers = number(s.registers());
+    // A launch for each product waits as long as the one before it, and counts as a whole step.
+    const int64_t all_tiles = s.matrix ? s.tiles_m : s.tiles,
+                  own_tiles = waits ? s.tiles_of(product) : all_tiles;
     const double sums = items * number(s.matrix ? s.warps : s.shares) * gates;
     const double own = items * (gates + states * (waits ? 1 : 2) + 2);
     double slots = items * (slots_ + 40) + sums + 20, accesses = sums + own, elements = accesses;
     if (s.matrix) {
       // A product of a warp takes 8 cycles of a quarter of the unit.
-      const double products = number(s.tiles_m * s.tiles_n * s.warp_blocks * 2);
-      const double tiles = number(s.tiles_m * s.warp_blocks);
+      const double products = number(own_tiles * s.tiles_n * s.warp_blocks * 2);
+      const double tiles = number(own_tiles * s.warp_blocks);
       slots += 8 * products + number(s.warp_blocks * s.tiles_n) * 4 + (reads ? 48 * tiles : 0);
-      const double shared = number((s.tiles_m - s.kept_tiles) * s.warp_blocks);
+      const double shared = number((s.tiles_m - s.kept_tiles) * s.warp_blocks) * number(own_tiles) /
+                            number(s.tiles_m);
       accesses += number(s.warp_blocks * s.tiles_n) + (reads ? 4 * tiles : 8 * shared) +
-                  number(s.tiles_m * s.tiles_n * 4);
+                  number(own_tiles * s.tiles_n * 4);
     } else {
-      const double chunks = number(s.tiles * s.thread_chunks * kChunk);
+      const double chunks = number(own_tiles * s.thread_chunks * kChunk);
       const double weights = chunks * number(s.thread_columns);
       const double rows = chunks * number(s.thread_rows);
       const double fill = number(ceil_div(s.rows * s.all_chunks(), s.threads) * (kChunk + 1));
@@ -295,7 +313,7 @@ class UnitsModel {
     cost.elements = threads * elements;
     const double h = number(s.workgroups * s.rows * s.width) * element_;
     const double weights = number(s.workgroups * s.columns * s.sizes.hidden) * weight_;
-    const double projected = bytes_ / number(s.steps);
+    const double projected = bytes_ / number(s.steps * (waits ? s.products : 1));
     cost.memory_bytes = projected;
     cost.cache_bytes = projected + h + (reads ? weights : 0);
     cost.bytes_in_flight = s.matrix || reads ? 64 : 16;
@@ -319,7 +337,6 @@ class UnitsModel {
 
   Target target_;
   double slots_, bytes_, element_, weight_;
-  int64_t products_;  // of a step, a launch each
 };
 
 class SharedLayer : public RuledCandidate<UnitsCase> {
@@ -367,7 +384,7 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
       memory.states = add("states", DType::f32,
                           sizes.batch * (sizes.directions * sizes.hidden * sizes.states), true);
     const bool has_second = plan.products() > 1;
-    if (has_second)
+    if (has_second && !waits)
       memory.gates = add("gates", DType::f32,
                          sizes.batch * (sizes.directions * sizes.hidden * plan.first_gates), true);
 
@@ -391,7 +408,7 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
                     ir::floordiv(sizes.steps * sizes.batch * sizes.hidden, count)};
     kernel.bytes.count = ir::floordiv(kernel.bytes.count, count);
     if (!kernel.sizes.empty())
-      kernel.loop_iterations = s.iterations(waits ? sizes.steps : SymInt(1));
+      kernel.loop_iterations = s.iterations(waits ? sizes.steps * plan.products() : SymInt(1));
     define_recurrent(kernel, plan, s.rows,
                      {{"EXCHANGE", s.exchange},
                       {"INITIAL", is_begun},
@@ -429,8 +446,10 @@ class SharedLayer : public RuledCandidate<UnitsCase> {
     }
     if (has_second) {
       kernel.hooks.push_back(hooks.multiplied());
-      kernel.hooks.push_back(hooks.load_gates());
-      kernel.hooks.push_back(hooks.store_gates());
+      if (!waits) {
+        kernel.hooks.push_back(hooks.load_gates());
+        kernel.hooks.push_back(hooks.store_gates());
+      }
     }
     if (plan.is_quantized())
       kernel.hooks.insert(kernel.hooks.end(),
@@ -465,14 +484,11 @@ class UnitsTemplate : public Template {
     if (exchange_ == kByWaiting && !target.cooperative_launches)
       return Refusal{str("workgroups wait for each other, and ", target.id(),
                          " does not promise to run all of them at once")};
-    if (exchange_ == kByWaiting && plan->products() > 1)
-      return Refusal{
-          "a step's second product needs the result of the first: workgroups would wait "
-          "for each other twice a step"};
     if (exchange_ == kByLaunch && plan->sizes.steps.range().lo > kMostLaunches / plan->products())
       return Refusal{str(plan->sizes.steps, " steps are too many")};
+    const int64_t launches = exchange_ == kByLaunch ? plan->products() : 1;  // of a step, at most
     const double apart = unrolled_seconds(*plan, target),
-                 most = kMayLoseBy / number(plan->products()) * apart;
+                 most = kMayLoseBy / number(launches) * apart;
     UnitsRules rules = rules_of(*std::move(plan), exchange_, target);
     const UnitsModel model(region, rules.of());
     const auto best = rules.fastest([&](const UnitsShape& s) { return model.seconds(s); });

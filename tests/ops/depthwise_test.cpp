@@ -14,6 +14,12 @@
 namespace tcc::test {
 namespace {
 
+std::string list(const std::vector<int64_t>& values) {
+  std::string text;
+  for (const int64_t value : values) text += str(text.empty() ? "" : ", ", value);
+  return "[" + text + "]";
+}
+
 // Channels last in memory, with what stands around such convolutions.
 Product draw_depthwise(std::mt19937_64& random) {
   const auto side = [&] { return random() % 8 == 0 ? 1 : 1 + static_cast<int64_t>(random() % 18); };
@@ -104,6 +110,82 @@ Product draw_grouped(std::mt19937_64& random) {
   return product;
 }
 
+// Images whose rows lie in memory as they are, of one to three dims.
+Product draw_rows(std::mt19937_64& random) {
+  const int64_t dims = pick(random, {1, 2, 2, 2, 3}), groups = pick(random, {2, 3, 8, 33}),
+                outputs = pick(random, {1, 1, 1, 2});
+  std::vector<int64_t> image = {pick(random, {1, 2}), groups}, out = {image[0], groups * outputs},
+                       filter = {groups * outputs, 1}, stride, dilation, padding;
+  for (int64_t d = 0; d < dims; ++d) {
+    filter.push_back(pick(random, {1, 2, 3, 3, d + 1 == dims ? 7 : 3}));
+    stride.push_back(pick(random, {1, 1, 2}));
+    dilation.push_back(pick(random, {1, 1, 1, 2}));
+    const int64_t reach = (filter.back() - 1) * dilation.back() + 1,
+                  extent = d + 1 == dims ? pick(random, {1, 7, 14, 16, 28, 33, 56, 64})
+                                         : pick(random, {1, 4, 7, 9});
+    // Causal windows have no padding behind.
+    const bool is_causal = random() % 4 == 0;
+    padding.push_back(random() % 4 == 0 ? 0 : is_causal ? reach - 1 : reach / 2);
+    padding.push_back(is_causal ? 0 : padding.back());
+    image.push_back(std::max(extent, reach));
+    out.push_back(
+        (image.back() + padding[padding.size() - 2] + padding.back() - reach) / stride.back() + 1);
+  }
+  std::vector<int64_t> bias(static_cast<size_t>(dims) + 1, 1);
+  bias[0] = groups * outputs;
+  Product product;
+  product.dtype = random() % 2 == 0 ? "bf16" : random() % 2 == 0 ? "f16" : "";
+  const bool computes = random() % 3 == 0, adds = random() % 2 == 0;
+  product.text =
+      str("tcc: 1\nname: rows\ninputs:\n  x: {dtype: f32, shape: ", list(image),
+          "}\n  f: {dtype: f32, shape: ", list(filter), "}\n  b: {dtype: f32, shape: ", list(bias),
+          "}\n  r: {dtype: f32, shape: ", list(out), "}\nnodes:\n",
+          computes ? "  - {out: image, op: neg, in: [x]}\n" : "",
+          "  - {out: s, op: convolution, in: [", computes ? "image" : "x", ", f], groups: ", groups,
+          ", stride: ", list(stride), ", dilation: ", list(dilation), ", padding: ", list(padding),
+          "}\n  - {out: t, op: add, in: [s, b]}\n  - {out: y, op: ", adds ? "add" : "relu",
+          ", in: [", adds ? "t, r" : "t", "]}\noutputs: [y]\n");
+  return product;
+}
+
+// Images of three dims, of groups of one or several channels.
+Product draw_volume(std::mt19937_64& random) {
+  const auto side = [&] { return 1 + static_cast<int64_t>(random() % 7); };
+  const int64_t n = pick(random, {1, 2}), groups = pick(random, {3, 8, 16, 24, 37}),
+                inputs = pick(random, {1, 1, 1, 2, 4}),
+                outputs = inputs == 1 ? pick(random, {1, 1, 2}) : inputs;
+  std::vector<int64_t> image = {n}, out = {n}, taps, stride, dilation, padding;
+  for (int d = 0; d < 3; ++d) {
+    taps.push_back(pick(random, {1, 1, 2, 3, 3}));
+    stride.push_back(pick(random, {1, 1, 2}));
+    dilation.push_back(pick(random, {1, 1, 1, 2}));
+    const int64_t reach = (taps.back() - 1) * dilation.back() + 1;
+    padding.push_back(random() % 4 == 0 ? 0 : reach / 2);
+    image.push_back(std::max(side(), reach - 2 * padding.back()));
+    out.push_back((image.back() + 2 * padding.back() - reach) / stride.back() + 1);
+  }
+  std::vector<int64_t> filter = {groups * outputs, inputs};
+  filter.insert(filter.end(), taps.begin(), taps.end());
+  image.push_back(groups * inputs);
+  out.push_back(groups * outputs);
+  Product product;
+  product.dtype = random() % 2 == 0 ? "bf16" : random() % 2 == 0 ? "f16" : "";
+  const bool computes = random() % 3 == 0;
+  product.text =
+      str("tcc: 1\nname: volume\ninputs:\n  x: {dtype: f32, shape: ", list(image),
+          "}\n  f: {dtype: f32, shape: ", list(filter), "}\n  r: {dtype: f32, shape: ", list(out),
+          "}\nnodes:\n  - {out: ", computes ? "stored" : "image",
+          ", op: permute, in: [x], dims: [0, 4, 1, 2, 3]}\n",
+          computes ? "  - {out: image, op: neg, in: [stored]}\n" : "",
+          "  - {out: residual, op: permute, in: [r], dims: [0, 4, 1, 2, 3]}\n"
+          "  - {out: s, op: conv3d, in: [image, f], groups: ",
+          groups, ", stride: ", list(stride), ", dilation: ", list(dilation),
+          ", padding: ", list(padding),
+          "}\n  - {out: u, op: mul, in: [s, residual]}\n"
+          "  - {out: y, op: permute, in: [u], dims: [0, 2, 3, 4, 1]}\noutputs: [y]\n");
+  return product;
+}
+
 // Returns how many kernels the template has.
 int64_t check_all(const std::string& name, const Draw& draw, int64_t count) {
   const std::shared_ptr<runtime::Device> device = open_once(name);
@@ -132,6 +214,21 @@ TEST(Depthwise, GroupsAgreeWithTheReference) {
   ::setenv("TCC_TEMPLATES", "-contraction,-gemv,-gemm_sm90,-fma_sm90,-gemm_sm80,-gemm_coopmat", 1);
   for (const std::string& name : devices_present(Devices::software))
     EXPECT_GE(check_all(name, draw_grouped, count), count) << "of " << name;
+  ::unsetenv("TCC_TEMPLATES");
+}
+
+// Estimates decide between its kernels and those of `pointwise`.
+TEST(Depthwise, RowsAgreeWithTheReference) {
+  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 40);
+  for (const std::string& name : devices_present(Devices::software))
+    EXPECT_GE(check_all(name, draw_rows, count), count * 3 / 4) << "of " << name;
+}
+
+TEST(Depthwise, VolumesAgreeWithTheReference) {
+  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 24);
+  ::setenv("TCC_TEMPLATES", "-contraction,-gemv,-gemm_sm90,-fma_sm90,-gemm_sm80,-gemm_coopmat", 1);
+  for (const std::string& name : devices_present(Devices::software))
+    EXPECT_GE(check_all(name, draw_volume, count), count) << "of " << name;
   ::unsetenv("TCC_TEMPLATES");
 }
 
@@ -183,6 +280,28 @@ TEST(Depthwise, TilesAreNumbersOf32Bits) {
   EXPECT_EQ(against(kMost - 8, 8), "");
   EXPECT_NE(against(kMost - 7, 8).find("32 bits"), std::string::npos);
   ::unsetenv("TCC_TEMPLATES");
+}
+
+// An image that is given by rows.
+TEST(Depthwise, TakesRowsInMemory) {
+  const auto template_of = [](const char* target, const std::string& image,
+                              const std::string& filter) {
+    const ir::Graph graph =
+        parse_yaml_graph(str("tcc: 1\nname: rows\ninputs: {x: {dtype: bf16, shape: ", image,
+                             "}}\nweights: {w: {dtype: bf16, shape: ", filter,
+                             ", init: {normal: 0.1}}}\nnodes: [{out: y, op: convolution, in: [x, "
+                             "w], groups: 64, padding: 1}]\noutputs: [y]\n"),
+                         "rows.yaml", ".")
+            .bind({});
+    const backends::Scheduled scheduled = backends::schedule(graph, sched::target_by_name(target));
+    return std::string(scheduled.regions.at(0).candidate().kernel_template().name());
+  };
+  for (const char* target : {"cuda:sm_90a", "cuda:sm_80", "vulkan:nvidia"}) {
+    EXPECT_EQ(template_of(target, "[8, 64, 4096]", "[64, 1, 3]"), "depthwise") << target;
+    EXPECT_EQ(template_of(target, "[8, 64, 56, 56]", "[64, 1, 3, 3]"), "depthwise") << target;
+    EXPECT_EQ(template_of(target, "[8, 64, 8, 28, 28]", "[64, 1, 3, 3, 3]"), "depthwise") << target;
+  }
+  EXPECT_EQ(template_of("vulkan:lavapipe", "[8, 64, 56, 56]", "[64, 1, 3, 3]"), "pointwise");
 }
 
 // The estimates decide whether groups are products: for matrix units, four channels are few.

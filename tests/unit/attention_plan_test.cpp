@@ -228,6 +228,12 @@ TEST(AttentionPlan, SaysWhyNot) {
                     "  - {out: p, op: softmax, in: [s], dim: -1}\n"
                     "  - {out: w, op: mul, in: [p, p]}\n  - {out: a, op: matmul, in: [w, v]}\n"}),
             "the weights are no softmax, nor proportional to one");
+  EXPECT_EQ(
+      reason({"a", in + "  b: {dtype: f32, shape: [7, 7]}\n",
+              test::spelled_out("  - {out: x0, op: mul, in: [s, 0.3]}\n"
+                                "  - {out: l, op: logsumexp, in: [x0], dim: [-1], keepdim: true}\n"
+                                "  - {out: x, op: sub, in: [x0, l]}\n")}),
+      "4 reductions stand between the products, and a softmax has two");
   // A row of which softmax makes NaN may become zeros.
   const auto chosen = [&](const std::string& mask) {
     return reason({"a", in + "  m: {dtype: bool, shape: [" + mask + "]}\n",
@@ -239,6 +245,36 @@ TEST(AttentionPlan, SaysWhyNot) {
   };
   EXPECT_EQ(chosen("5, 1"), "the weights are no softmax, nor proportional to one");
   EXPECT_EQ(chosen("5, 7"), "one kernel");
+}
+
+// Exponentials and their sum between two products that are no softmax there.
+TEST(AttentionPlan, SaysWhatIsAlmostOne) {
+  const std::string in = test::attention_inputs({});
+  const auto of = [&](const std::string& weights, const std::string& rest = "") {
+    return reason({"a", in,
+                   "  - {out: kt, op: transpose, in: [k], dim0: -1, dim1: -2}\n"
+                   "  - {out: s, op: matmul, in: [q, kt]}\n" +
+                       weights + "  - {out: a0, op: matmul, in: [p, v]}\n" +
+                       (rest.empty() ? "  - {out: a, op: neg, in: [a0]}\n" : rest)});
+  };
+  const std::string exponentials = "  - {out: e, op: exp, in: [s]}\n",
+                    sum = "  - {out: t, op: sum, in: [e], dim: [-1], keepdim: true}\n",
+                    less =
+                        "  - {out: m, op: amax, in: [s], dim: [-1], keepdim: true}\n"
+                        "  - {out: d, op: sub, in: [s, m]}\n"
+                        "  - {out: e, op: exp, in: [d]}\n";
+  EXPECT_EQ(of(exponentials + sum + "  - {out: p, op: div, in: [e, t]}\n"),
+            "no maximum of the scores is subtracted before the exponentials, as softmax does");
+  EXPECT_EQ(
+      of(less + sum + "  - {out: p, op: abs, in: [e]}\n", "  - {out: a, op: div, in: [a0, t]}\n"),
+      "the exponentials are divided by their sum (t) behind the second product, not before "
+      "it");
+  EXPECT_EQ(of(less + sum +
+               "  - {out: w, op: div, in: [e, t]}\n  - {out: p, op: cumsum, in: [w], dim: -1}\n"),
+            "cumsum (p) stands between the products, and is no op of elements, view or reduction");
+  // No softmax at all, or none whose sum is taken.
+  EXPECT_EQ(of("  - {out: p, op: sigmoid, in: [s]}\n"), "");
+  EXPECT_EQ(of("  - {out: p, op: exp, in: [s]}\n"), "");
 }
 
 TEST(AttentionPlan, SaysWhatMatrixUnitsDoNotTake) {

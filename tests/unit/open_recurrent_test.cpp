@@ -199,10 +199,10 @@ TEST(OpenRecurrent, IsRefusedWithAReason) {
   const backends::CompileOptions options = options_of({.least = 1, .most = 64});
   {
     const test::OnlyRecurrent only("recurrent_grid");
-    EXPECT_ERROR(backends::compile(layer("gru", 32), target, options),
-                 "gru: has no kernel with the open dim 'S' (a step's second product needs the "
-                 "result of the first: workgroups would wait for each other twice a step): give "
-                 "'S' a number, and compile for each size");
+    EXPECT_ERROR(backends::compile(layer("gru", 8192), target, options),
+                 "gru: has no kernel with the open dim 'S' (the weights of 8192 hidden units and 1 "
+                 "direction do not fit the workgroups of cuda:sm_90a): give 'S' a number, and "
+                 "compile for each size");
   }
   EXPECT_ERROR(backends::compile(layer("lstm", 32, "", "f64"), target, options),
                "lstm: has no kernel with the open dim 'S' (a state of f64, where f32 is kept)");

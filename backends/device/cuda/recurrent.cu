@@ -77,7 +77,8 @@ HOOK f32 rounded(BUFFERS const f32 (&v)[1]) { return v[0]; }
 #if MATRIX
 #include "mma.cuh"
 
-// Products on mma.sync: 16 columns of weights by 16 k times 16 k by 8 rows of h. The order of k within 32 is one in which a
+// Products on mma.sync: 16 columns of weights by 16 k times 16 k by 8 rows of h. A tile with columns of both products of a step is
+// multiplied in both, and each has its own gates' sums. The order of k within 32 is one in which a
 // thread's parts of two products are 16 neighbouring bytes, of weights and h alike. Warps share k: a warp has every WARPS-th
 // 32 of it, for all columns and rows. KEPT_TILES of TILES_M 16 columns are in registers, the others in shared memory, or, with
 // WEIGHTS == IN_MEMORY, all are read at each step.
@@ -88,6 +89,7 @@ HOOK f32 rounded(BUFFERS const f32 (&v)[1]) { return v[0]; }
 #define WARP_BLOCKS ((BLOCKS + WARPS - 1) / WARPS)
 #define SUM_STRIDE (TILES_M * 16 + 4)  // threads of a warp write different banks
 #define SHARES WARPS
+#define HAS_TILE(product, m) ((m) * 16 < TO(product) && (m) * 16 + 16 > FROM(product))
 #define SHARED_TILES (WEIGHTS == IN_MEMORY ? 0 : TILES_M - KEPT_TILES)
 #define MATRIX_WORDS (SHARED_TILES * BLOCKS * 256)
 #if BF16
@@ -146,7 +148,8 @@ TCC_FN u32 pair(f32 first, f32 second) {
   {                                                                                                                \
     f32 acc[TILES_M][TILES_N][4] = {};                                                                             \
     const u16* rows_h = (const u16*)EXCHANGED +                                                                    \
-                        (i64(step % 2 * DIRECTIONS + direction) * (GROUPS * ROWS) + row0 + lane / 4) * WIDTH_H +   \
+                        (i64((product == 0 ? step % 2 : 2) * DIRECTIONS + direction) * (GROUPS * ROWS) + row0 +    \
+                         lane / 4) * WIDTH_H +                                                                     \
                         lane % 4 * 8;                                                                              \
     TCC_UNROLL for (i32 first_b = 0; first_b < WARP_BLOCKS; first_b += TOGETHER) {                                 \
       uint4 h[TOGETHER][TILES_N];                                                                                  \
@@ -161,7 +164,7 @@ TCC_FN u32 pair(f32 first, f32 second) {
       TCC_UNROLL for (i32 b = 0; b < TOGETHER; ++b) {                                                              \
         i32 block32 = (first_b + b) * WARPS + warp;                                                                \
         if (first_b + b < WARP_BLOCKS && block32 < BLOCKS) {                                                       \
-          TCC_UNROLL for (i32 m = 0; m < TILES_M; ++m) {                                                           \
+          TCC_UNROLL for (i32 m = 0; m < TILES_M; ++m) if (HAS_TILE(product, m)) {                                 \
             u32 a[2][4];                                                                                           \
             TAKE_TILE(m, first_b + b, block32, a)                                                                  \
             TCC_UNROLL for (i32 n = 0; n < TILES_N; ++n) {                                                         \
@@ -173,7 +176,7 @@ TCC_FN u32 pair(f32 first, f32 second) {
         }                                                                                                          \
       }                                                                                                            \
     }                                                                                                              \
-    TCC_UNROLL for (i32 m = 0; m < TILES_M; ++m)                                                                   \
+    TCC_UNROLL for (i32 m = 0; m < TILES_M; ++m) if (HAS_TILE(product, m))                                         \
       TCC_UNROLL for (i32 n = 0; n < TILES_N; ++n)                                                                 \
         TCC_UNROLL for (i32 i = 0; i < 4; ++i)                                                                     \
           pool[(warp * ROWS + n * 8 + lane % 4 * 2 + i % 2) * SUM_STRIDE + m * 16 + i / 2 * 8 + lane / 4] =        \
