@@ -17,6 +17,15 @@ using Device = test::CoopmatDevice;
 using test::coopmat_devices;
 
 sched::Target target_of(const Device& device) { return test::coopmat_target(device); }
+// The first device with the units and rates of an H200, to which the cost model is fitted.
+sched::Target large_nvidia() {
+  sched::Target target = target_of(coopmat_devices()[0]);
+  target.compute_units = 132;
+  target.bandwidth = 4.0e12;
+  target.flops_f32 = 60.0e12;
+  target.flops_matrix = 640.0e12;
+  return target;
+}
 
 std::string product(const char* dtype, const char* out, int64_t m, int64_t n, int64_t k,
                     bool b_turned) {
@@ -86,17 +95,17 @@ TEST_F(CoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
 // By the registers of RADV's compiler: 64 x 64 of a subgroup fit, unless elements come one by one.
 TEST_F(CoopmatTemplate, DefaultsFitRegisters) {
   use(true);
-  const auto elements = [&](const Device& device, bool along_k) {
+  const auto elements = [&](const sched::Target& target, bool along_k) {
     const test::Recorder seen;
-    compiled(product("f16", "", 4096, 4096, 4096, along_k), target_of(device), &seen);
+    compiled(product("f16", "", 4096, 4096, 4096, along_k), target, &seen);
     const sched::Config& config = seen.config;
     return config["block_m"] * config["block_n"] / config["subgroups_m"] / config["subgroups_n"];
   };
-  EXPECT_EQ(elements(coopmat_devices()[0], true), 64 * 64);
-  EXPECT_EQ(elements(coopmat_devices()[0], false), 64 * 64);
-  EXPECT_EQ(elements(coopmat_devices()[1], true), 64 * 64);
-  EXPECT_LE(elements(coopmat_devices()[1], false), 64 * 32);
-  EXPECT_LE(elements(coopmat_devices()[2], false), 64 * 32);
+  EXPECT_EQ(elements(large_nvidia(), true), 64 * 64);
+  EXPECT_EQ(elements(large_nvidia(), false), 64 * 64);
+  EXPECT_EQ(elements(target_of(coopmat_devices()[1]), true), 64 * 64);
+  EXPECT_LE(elements(target_of(coopmat_devices()[1]), false), 64 * 32);
+  EXPECT_LE(elements(target_of(coopmat_devices()[2]), false), 64 * 32);
 }
 
 TEST_F(CoopmatTemplate, FewTilesShareTheirK) {
@@ -111,6 +120,36 @@ TEST_F(CoopmatTemplate, FewTilesShareTheirK) {
   EXPECT_GT(slices("nvidia", 64, 512, 4608), 1);
   EXPECT_EQ(slices("nvidia", 4096, 4096, 4096), 1);
   EXPECT_EQ(slices("lavapipe", 64, 512, 4608), 1);
+}
+
+// Which elements of a matrix a thread holds is a fact of the device.
+TEST_F(CoopmatTemplate, DirectOperandsNeedFragments) {
+  use(true);
+  const sched::Target nvidia = large_nvidia();
+  const auto kernel = [&](const sched::Target& target, int64_t m, bool along_k) {
+    return compiled(product("f16", "", m, 768, 3072, along_k), target).kernels.at(0);
+  };
+  const std::string fragments = "coopmat_mma 16x16x16 f16 f16 f32 f32";
+  for (const auto& [m, direct] : {std::pair{12608, "direct=1"}, {197, "direct=2"}}) {
+    const exec::KernelBinary found = kernel(nvidia, m, true);
+    EXPECT_NE(found.config.find(direct), std::string::npos) << found.config;
+    EXPECT_EQ(std::ranges::count(found.matrix_units, fragments), 1);
+    // Lines across k hold no fragments' words.
+    EXPECT_NE(kernel(nvidia, m, false).config.find("direct=0"), std::string::npos);
+    sched::Target without = nvidia;
+    std::erase_if(without.matrix_units, [&](const exec::MatrixUnit& unit) {
+      return exec::to_string(unit) == fragments;
+    });
+    EXPECT_NE(kernel(without, m, true).config.find("direct=0"), std::string::npos);
+  }
+  // A constant [k, n] lies along k, so that it may be direct.
+  const exec::Executable executable = compiled(
+      "tcc: 1\nname: turned\ninputs: {x: {dtype: f16, shape: [12608, 3072]}}\n"
+      "weights: {w: {dtype: f16, shape: [3072, 768], init: {normal: 0.1}}}\n"
+      "nodes: [{out: y, op: matmul, in: [x, w]}]\noutputs: [y]\n",
+      nvidia);
+  ASSERT_EQ(executable.kernels.size(), 1u);
+  EXPECT_NE(executable.kernels[0].config.find("direct=1"), std::string::npos);
 }
 
 // The copy of a stem's image has windows of 28 neighbours: three and a half chunks.
