@@ -196,17 +196,18 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     };
     static constexpr Direct kDirect[] = {
         {{64, 256, 128, 1, 4}, 1, 1, 1}, {{64, 256, 64, 1, 4}, 1, 2, 1},
-        {{64, 256, 64, 1, 4}, 1, 1, 1},  {{128, 128, 64, 2, 2}, 1, 1, 1},
-        {{64, 128, 64, 1, 2}, 1, 1, 1},  {{64, 128, 128, 1, 4}, 1, 1, 1},
-        {{32, 128, 128, 1, 4}, 1, 1, 1}, {{64, 64, 128, 1, 2}, 1, 1, 2},
-        {{64, 96, 128, 1, 2}, 1, 1, 2},  {{32, 64, 128, 1, 2}, 1, 1, 2},
-        {{64, 128, 128, 2, 2}, 2, 1, 1}, {{64, 64, 64, 2, 2}, 2, 1, 2},
-        {{64, 64, 128, 2, 2}, 2, 1, 2},  {{32, 64, 64, 1, 1}, 2, 1, 2},
-        {{32, 64, 64, 1, 1}, 2, 1, 8},   {{32, 64, 128, 1, 1}, 2, 1, 2},
-        {{32, 64, 128, 1, 1}, 2, 1, 4},  {{32, 64, 192, 1, 1}, 2, 1, 4},
-        {{32, 64, 128, 1, 2}, 2, 1, 4},  {{32, 32, 64, 1, 1}, 2, 1, 8},
-        {{32, 32, 128, 1, 1}, 2, 1, 2},  {{32, 32, 128, 1, 1}, 2, 1, 4},
-        {{16, 32, 128, 1, 1}, 2, 1, 8},  {{16, 32, 192, 1, 1}, 2, 1, 8},
+        {{64, 256, 64, 1, 4}, 1, 1, 1},  {{64, 192, 128, 1, 4}, 1, 1, 1},
+        {{128, 128, 64, 2, 2}, 1, 1, 1}, {{64, 128, 64, 1, 2}, 1, 1, 1},
+        {{64, 128, 128, 1, 4}, 1, 1, 1}, {{32, 128, 128, 1, 4}, 1, 1, 1},
+        {{64, 64, 128, 1, 2}, 1, 1, 2},  {{64, 96, 128, 1, 2}, 1, 1, 2},
+        {{32, 64, 128, 1, 2}, 1, 1, 2},  {{64, 128, 128, 2, 2}, 2, 1, 1},
+        {{64, 64, 64, 2, 2}, 2, 1, 2},   {{64, 64, 128, 2, 2}, 2, 1, 2},
+        {{32, 64, 64, 1, 1}, 2, 1, 2},   {{32, 64, 64, 1, 1}, 2, 1, 8},
+        {{32, 64, 128, 1, 1}, 2, 1, 2},  {{32, 64, 128, 1, 1}, 2, 1, 4},
+        {{32, 64, 192, 1, 1}, 2, 1, 4},  {{32, 64, 128, 1, 2}, 2, 1, 4},
+        {{32, 32, 64, 1, 1}, 2, 1, 8},   {{32, 32, 128, 1, 1}, 2, 1, 2},
+        {{32, 32, 128, 1, 1}, 2, 1, 4},  {{16, 32, 128, 1, 1}, 2, 1, 8},
+        {{16, 32, 192, 1, 1}, 2, 1, 8},
     };
     const int64_t element = size_bytes(gemm.dtype);
     std::vector<Config> candidates;
@@ -298,9 +299,9 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
       // Cycles of products over those of units that nothing hinders.
       const double hindered = both ? 2.31 : g.slices > 1 ? 1.7 : 1.54;
       const double latency = both ? 840 : 1210;  // cycles that a turn takes in any case
-      constexpr double kLastCacheBytes = 36, kFirstCacheBytes = 50, kReadBytes = 31;  // a cycle
+      constexpr double kLastCacheBytes = 36, kFirstCacheBytes = 50, kReadBytes = 29;  // a cycle
       constexpr double kSlot = 30;  // cycles of a second barrier for one slot
-      constexpr double kDirectFill = 5000;
+      constexpr double kDirectFill = 2500;
       constexpr double kStaged = 10.5;  // cycles of results in shared memory over those of words
       const auto subgroups_m = static_cast<double>(g.subgroups_m);
       const auto subgroups_n = static_cast<double>(g.subgroups_n);
