@@ -260,7 +260,7 @@ std::optional<SymInt> aligned_vector(const SymInt& index, const SymInt& lane) {
   const SymInt first = index.substitute(lane, 0);
   for (int64_t before = 0; before < width; ++before) {
     const SymInt begin = first - before;
-    if (!begin.divisible_by(width)) continue;
+    if (!begins_vector(begin, width)) continue;
     for (int64_t at = 0; at < width; ++at) {
       const SymInt place = index.substitute(lane, at) - begin;
       if (!place.is_const() || place.value() < 0 || place.value() >= width) return std::nullopt;

@@ -17,7 +17,6 @@
 #include "scheduler/templates/kernel_parameters.h"
 #include "scheduler/templates/matrix_operand.h"
 #include "scheduler/templates/rule_space.h"
-#include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -147,8 +146,7 @@ class Sm90Attention : public AttentionCandidate<Attention> {
       }
     const double slots = score_slots(plan);
     const bool computes = !plan.q.is_copied();
-    const double slots_q =
-        computes ? element_work(std::vector{plan.q.element}, plan.q.depth).slots : 0;
+    const double slots_q = computes ? operand_slots(plan.q) : 0;
     return [=, rules = rules(), bytes = region_bytes(region())](AttentionSm90 a) {
       set_sizes(a, plan);
       const Target& target = rules.of().target;
