@@ -263,6 +263,13 @@ class Sm80Attention : public AttentionCandidate<Attention> {
     a.one_query_tile = tiles.is(1);
     a.one_key_tile = ir::ceildiv(plan.all_keys, a.block_k).is(1) && !plan.seen;
     leave_sizes_open(a, kernel, plan);
+    const int64_t pairs = sm80::warp_k(a) / 16;
+    set_rounds(a, plan,
+               {.scores = sm80::warp_q(a) / 16 * pairs * 8,
+                .pairs = pairs,
+                .scored = 2,
+                .weighed = 1,
+                .most = 5000});
     kernel.parameters = parameters_of(a, "AttentionSm80", "common/attention_sm80_shape.h");
 
     loosen_scores(kernel, plan);

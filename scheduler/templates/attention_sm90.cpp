@@ -53,7 +53,7 @@ AttentionSm90 parameters_of_plan(const AttentionPlan& plan) {
   a.held_apart = held.apart;
   a.held_distances = held.distances;
   const bool is_open = !plan.all_keys.is_const();
-  a.all_seen = is_open && !plan.seen;
+  a.all_seen = !plan.seen && (is_open || (!plan.is_scaled && held.inside == 0));
   a.some_held = is_open && plan.seen && held.score > 0;
   if (const auto small = small_products(plan); small && !plan.is_scaled)
     a.small_bits = std::bit_cast<int32_t>(*small);
@@ -205,6 +205,14 @@ class Sm90Attention : public AttentionCandidate<Attention> {
   KernelSequence lower(const Config& config) const override {
     const AttentionPlan& plan = this->plan();
     AttentionSm90 a = rules().shape(config);
+    set_rounds(a, plan,
+               {.scores = a.block_k / 2,
+                .pairs = a.block_k / 16,
+                .scored = plan.seen ? 4 : 2,
+                .weighed = 2,
+                .most = 2400});
+    // Those of tanh are two ways, of which the one of small products is short.
+    if (a.small_bits != 0) a.score_rounds = 1;
     const SymInt tiles =
         plan.all_batches() * ir::ceildiv(plan.all_queries, sm90::block_q(a)) * a.parts;
     const SymInt workgroups = ir::min(target().concurrent_clusters(1), tiles);

@@ -449,6 +449,14 @@ inline std::vector<AttentionCase> attention_cases_of_loads() {
        "  - {out: p, op: softmax, in: [s], dim: -1}\n"
        "  - {out: vt, op: transpose, in: [v], dim0: -1, dim1: -2}\n"
        "  - {out: a, op: matmul, in: [p, vt]}\n"},
+      {"bf16_long_score",
+       attention_inputs({1, 2, 2, 130, 300, 64, 64}, "bf16") +
+           "  b: {dtype: bf16, shape: [130, 300]}\n  m: {dtype: bool, shape: [130, 300]}\n",
+       "  - {out: kt, op: transpose, in: [k], dim0: -1, dim1: -2}\n"
+       "  - {out: s, op: matmul, in: [q, kt]}\n  - {out: t, op: sin, in: [s]}\n"
+       "  - {out: u, op: erf, in: [t]}\n  - {out: x, op: add, in: [u, b]}\n"
+       "  - {out: y, op: where, in: [m, x, -.inf]}\n"
+       "  - {out: p, op: softmax, in: [y], dim: -1}\n  - {out: a, op: matmul, in: [p, v]}\n"},
       {"f16_packed_bias",
        attention_inputs({2, 8, 2, 3, 90, 64, 64}, "f16") + "  b: {dtype: f16, shape: [8, 3, 90]}\n",
        "  - {out: [a, l], op: scaled_dot_product_attention, in: [q, k, v, b], "

@@ -143,6 +143,28 @@ TEST(AttentionSm90, ComputesQueries) {
   }
 }
 
+// Hooks of many instructions are called in a loop, so that kernels compile in a second and fit into
+// the cache of instructions; short ones are unrolled.
+TEST(AttentionSm90, CallsLongHooksInRounds) {
+  const auto source_of = [](const std::string& op) {
+    std::string text = graph_of(1024, 1024, 128, 128, "bf16");
+    text.replace(text.find("  - {out: a,"), std::string::npos,
+                 "  - {out: kt, op: transpose, in: [k], dim0: -2, dim1: -1}\n"
+                 "  - {out: s, op: matmul, in: [q, kt]}\n  - {out: x, op: " +
+                     op +
+                     ", in: [s]}\n  - {out: p, op: softmax, in: [x], dim: -1}\n"
+                     "  - {out: a, op: matmul, in: [p, v]}\noutputs: [a]\n");
+    return compiled(text, "cuda:sm_90a", false).kernels.at(0).source;
+  };
+  EXPECT_NE(source_of("sin").find("p.score_rounds = 8;"), std::string::npos);
+  EXPECT_NE(source_of("erf").find("p.score_rounds = 2;"), std::string::npos);
+  EXPECT_NE(source_of("exp").find("p.score_rounds = 1;"), std::string::npos);
+  EXPECT_NE(source_of("tanh").find("p.score_rounds = 1;"), std::string::npos);
+  const auto dropped =
+      compiled(graph_of(1024, 1024, 128, 128, "bf16", ", dropout_p: 0.1"), "cuda:sm_90a", false);
+  EXPECT_NE(dropped.kernels.at(0).source.find("p.weight_rounds = 4;"), std::string::npos);
+}
+
 // Tiles of a causal mask differ in length: the last come first. Others are walked head by head.
 TEST(AttentionSm90, OrdersTilesByLength) {
   const auto source_of = [](std::string_view attributes) {
