@@ -20,6 +20,12 @@ struct Known {
   ir::Interval range;
 };
 
+// A bound by a number: min or max.
+struct Clamp {
+  Atom::Kind kind;
+  int64_t bound;
+};
+
 class Aligned {
  public:
   explicit Aligned(const SymInt& lane) : lane_(lane), width_(ir::extent_of(lane).value()) {}
@@ -32,11 +38,12 @@ class Aligned {
     const ExprNode &a = *condition.args[0], &b = *condition.args[1];
     const std::optional<int64_t> bound = constant_of(b);
     if (a.kind != ExprNode::Kind::index || !bound || *bound % width_ != 0) return nullptr;
-    const std::optional<SymInt> first = first_of(a.index);
+    const SymInt index = without_effectless(a.index, outside);
+    const std::optional<SymInt> first = first_of(index);
     if (!first) return nullptr;
     std::vector<Known> below = outside, above = outside;
-    below.push_back({a.index, {-ir::kUnbounded, *bound - 1}});
-    above.push_back({a.index, {*bound, ir::kUnbounded}});
+    below.push_back({index, {-ir::kUnbounded, *bound - 1}});
+    above.push_back({index, {*bound, ir::kUnbounded}});
     return ir::select(ir::index_less(*first, *bound), arm(e.args[1], below), arm(e.args[2], above));
   }
 
@@ -47,10 +54,17 @@ class Aligned {
     return std::nullopt;
   }
 
+  // The index of a condition inside of its clamps, where they take no effect.
+  static SymInt without_effectless(const SymInt& index, const std::vector<Known>& known) {
+    std::vector<Clamp> clamps;
+    const auto inside = strip(atom_of(index), index.constant(), clamps);
+    return inside && takes_no_effect(*inside, clamps, known) ? *inside : index;
+  }
+
   // The index of lane 0, of lanes that are neighbours and begin at whole vectors.
   std::optional<SymInt> first_of(const SymInt& index) const {
     const SymInt first = index.substitute(lane_, 0);
-    if (!(index - first == lane_) || !first.divisible_by(width_)) return std::nullopt;
+    if (!(index - first == lane_) || !begins_vector(first, width_)) return std::nullopt;
     return first;
   }
 
@@ -68,9 +82,9 @@ class Aligned {
 
   // The index with clamps of whole vectors, where those that it has take no effect.
   std::optional<SymInt> of_vectors(const AtomPtr& atom, const std::vector<Known>& known) const {
-    std::vector<std::pair<Atom::Kind, int64_t>> clamps;  // outermost first
-    std::optional<SymInt> inside = strip(atom, clamps);
-    if (!inside || clamps.empty()) return std::nullopt;
+    std::vector<Clamp> clamps;
+    const std::optional<SymInt> inside = strip(atom, 0, clamps);
+    if (!inside) return std::nullopt;
     const std::optional<SymInt> first = first_of(*inside);
     if (!first || !takes_no_effect(*inside, clamps, known)) return std::nullopt;
     SymInt moved = *first;
@@ -86,24 +100,25 @@ class Aligned {
     return moved + lane_;
   }
 
-  // Indices that stand inside of the bounds by numbers.
-  static std::optional<SymInt> strip(const AtomPtr& atom,
-                                     std::vector<std::pair<Atom::Kind, int64_t>>& clamps) {
-    if (atom->kind != Atom::Kind::min && atom->kind != Atom::Kind::max) return std::nullopt;
+  // The atom of which the index differs by a number, or null.
+  static AtomPtr atom_of(const SymInt& index) { return (index - index.constant()).as_atom(); }
+
+  // The index inside of bounds by numbers, which `clamps` gets, outermost first: that of the atom
+  // plus a number. Nothing where there are none.
+  static std::optional<SymInt> strip(const AtomPtr& atom, int64_t plus,
+                                     std::vector<Clamp>& clamps) {
+    if (!atom || (atom->kind != Atom::Kind::min && atom->kind != Atom::Kind::max))
+      return std::nullopt;
     for (const size_t k : {size_t{0}, size_t{1}}) {
       if (!atom->args[k].is_const()) continue;
-      clamps.emplace_back(atom->kind, atom->args[k].value());
-      const SymInt& inside = atom->args[1 - k];
-      const AtomPtr next = inside.as_atom();
-      if (next && (next->kind == Atom::Kind::min || next->kind == Atom::Kind::max))
-        return strip(next, clamps);
-      return inside;
+      clamps.push_back({atom->kind, atom->args[k].value() + plus});
+      const SymInt inside = atom->args[1 - k] + plus;
+      return strip(atom_of(inside), inside.constant(), clamps).value_or(inside);
     }
     return std::nullopt;
   }
 
-  static bool takes_no_effect(const SymInt& inside,
-                              const std::vector<std::pair<Atom::Kind, int64_t>>& clamps,
+  static bool takes_no_effect(const SymInt& inside, const std::vector<Clamp>& clamps,
                               const std::vector<Known>& known) {
     ir::Interval range = inside.range();
     for (const Known& one : known) {

@@ -13,4 +13,10 @@ namespace tcc::sched {
 // `lane`. What is selected stays the same; what is not may be another element of the same buffer.
 void align_clamps(std::vector<ir::Expr>& values, const ir::SymInt& lane);
 
+// Returns whether the index is known to be a multiple of the width. Clamped ones are multiples of
+// what their bounds are multiples of.
+inline bool begins_vector(const ir::SymInt& index, int64_t width) {
+  return index.divisible_by(width) || index.known_power_of_two(width) % width == 0;
+}
+
 }  // namespace tcc::sched

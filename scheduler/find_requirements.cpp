@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "ir/bit_cast.h"
+#include "scheduler/aligned_clamps.h"
 #include "scheduler/legalize.h"
 #include "scheduler/library_functions.h"
 
@@ -189,11 +190,8 @@ int vector_elements(const Kernel& kernel, const Stmt& stmt) {
   int64_t elements = std::min<int64_t>(
       static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(stmt.count))), 16 / bytes);
   elements = std::min(elements, argument.alignment / bytes);
-  // Clamped indices are multiples of what their bounds are multiples of.
-  const auto is_multiple = [&](int64_t of) {
-    return stmt.index.divisible_by(of) || stmt.index.known_power_of_two(of) % of == 0;
-  };
-  while (elements > 1 && (!is_multiple(elements) || stmt.count % elements != 0)) elements /= 2;
+  while (elements > 1 && (!begins_vector(stmt.index, elements) || stmt.count % elements != 0))
+    elements /= 2;
   return elements * bytes >= 4 ? static_cast<int>(elements) : 1;
 }
 

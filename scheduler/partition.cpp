@@ -328,12 +328,24 @@ class Partitioner {
 
   // Pointwise groups that only one other group reads become its prologue, and reductions a part of
   // it.
+  // What makes an operand of several products, as a rotation of queries does, is one group before
+  // it is weighed against a kernel of its own: a part of it alone would be a kernel more.
   void absorb_producers() {
+    absorb_producers([&](size_t into) {
+      const int consumer = groups_.is_pointwise(into) ? groups_.only_consumer(into) : -1;
+      return consumer >= 0 && groups_.has_products(static_cast<size_t>(consumer));
+    });
+    absorb_producers([](size_t) { return true; });
+  }
+
+  // Into the groups that `takes` accepts.
+  void absorb_producers(const std::function<bool(size_t into)>& takes) {
     for (size_t g = groups_.size(); g-- > 0;) {
       if (groups_.nodes(g).empty()) continue;
       const int consumer = groups_.only_consumer(g);
       if (consumer < 0) continue;
       const auto into = static_cast<size_t>(consumer);
+      if (!takes(into)) continue;
       const auto &nodes = groups_.nodes(g), &others = groups_.nodes(into);
       const std::string objection = against_absorbing(g, into);
       const bool is_choice = groups_.is_reduction(into) || groups_.has_contraction(into);

@@ -24,6 +24,54 @@ Access access_along(const SymInt& offset, const SymInt& lane, bool depends) {
   return offset - first == lane ? Access::contiguous : Access::other;
 }
 
+// Vectors whose elements lanes take in another order, each known to lie in its buffer: some lane of
+// some load has the last element.
+class TurnedVectors {
+ public:
+  TurnedVectors(const std::vector<Expr>& values, const SymInt& lane) : lane_(lane) {
+    const int64_t last = ir::extent_of(lane).value() - 1;
+    for (const Expr& value : values)
+      ir::visit(value, [&](const Expr& e) {
+        if (e->kind != ExprNode::Kind::load) return;
+        const auto begin = aligned_vector(e->index, lane);
+        if (!begin) return;
+        for (int64_t at = 0; at <= last; ++at)
+          if (e->index.substitute(lane, at) == *begin + last) {
+            whole_.push_back(vector_at(*e, *begin));
+            break;
+          }
+      });
+  }
+
+  // The vector of the load's elements, as a load of its first one; null where there is none.
+  Expr of(const ExprNode& load) const {
+    const auto begin = aligned_vector(load.index, lane_);
+    if (!begin || !is_of_lane(load.index - *begin)) return nullptr;
+    const Expr vector = vector_at(load, *begin);
+    const bool is_whole =
+        std::ranges::any_of(whole_, [&](const Expr& one) { return ir::compare(one, vector) == 0; });
+    return is_whole ? vector : nullptr;
+  }
+
+ private:
+  static Expr vector_at(const ExprNode& load, const SymInt& begin) {
+    return ir::load(load.buffer, load.stored, begin);
+  }
+  bool is_of_lane(const SymInt& place) const {
+    using Kind = ir::Atom::Kind;
+    bool only = true;
+    place.visit_atoms([&](const ir::AtomPtr& atom) {
+      const bool is_variable =
+          atom->kind == Kind::axis || atom->kind == Kind::symbol || atom->kind == Kind::indirect;
+      only &= !is_variable || *atom == *lane_.as_atom();
+    });
+    return only;
+  }
+
+  SymInt lane_;
+  std::vector<Expr> whole_;
+};
+
 bool inside_reduction(const AxisSet& axes) {
   return std::any_of(axes.begin(), axes.end(),
                      [](const ir::AtomPtr& axis) { return axis->role == ir::AxisRole::reduction; });
@@ -206,6 +254,22 @@ Block load_masked(std::vector<Expr>& values, const SymInt& lane, AxisUse& use) {
 
 }  // namespace
 
+std::optional<SymInt> aligned_vector(const SymInt& index, const SymInt& lane) {
+  if (lane.is_const()) return std::nullopt;
+  const int64_t width = ir::extent_of(lane).value();
+  const SymInt first = index.substitute(lane, 0);
+  for (int64_t before = 0; before < width; ++before) {
+    const SymInt begin = first - before;
+    if (!begins_vector(begin, width)) continue;
+    for (int64_t at = 0; at < width; ++at) {
+      const SymInt place = index.substitute(lane, at) - begin;
+      if (!place.is_const() || place.value() < 0 || place.value() >= width) return std::nullopt;
+    }
+    return begin;
+  }
+  return std::nullopt;
+}
+
 bool has_vector_reductions(const std::vector<Expr>& values, const SymInt& lane) {
   AxisUse use;
   bool found = false;
@@ -231,7 +295,19 @@ Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane,
   Block masked = load_masked(rewritten, lane, use);
   block = reduce_before(rewritten, lane, use);
   block.insert(block.end(), masked.begin(), masked.end());
-  std::map<Expr, Expr, LoadLess> replaced;  // by the load
+  std::map<Expr, Expr, LoadLess> replaced;     // by the load
+  std::map<Expr, Variable, LoadLess> vectors;  // by the load of the first element
+  std::optional<TurnedVectors> turned;
+  // The array of the elements of a vector in memory, which holds them as stored, widened.
+  const auto vector_read = [&](const Expr& first) {
+    auto [entry, is_new] = vectors.try_emplace(first);
+    if (is_new) {
+      entry->second = ir::new_variable("x", first->dtype);
+      block.push_back(array(entry->second, width));
+      block.push_back(load_vector(entry->second, first->buffer, first->index, width));
+    }
+    return entry->second;
+  };
   for (const Expr& value : std::vector<Expr>(rewritten)) {
     ir::visit(value, [&](const Expr& e) {
       // Loads of a serial reduction stay in its loop.
@@ -245,15 +321,15 @@ Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane,
           entry->second = ir::read(variable);
           break;
         }
-        case Access::contiguous: {
-          const Variable values_read = ir::new_variable("x", e->dtype);
-          block.push_back(array(values_read, width));
-          block.push_back(load_vector(values_read, e->buffer, e->index.substitute(lane, 0), width));
-          // The array holds values as stored, widened.
-          entry->second = ir::element(values_read, lane);
+        case Access::contiguous:
+          entry->second = ir::element(
+              vector_read(ir::load(e->buffer, e->stored, e->index.substitute(lane, 0))), lane);
           break;
-        }
-        case Access::other: break;
+        case Access::other:
+          if (!turned) turned.emplace(rewritten, lane);
+          if (const Expr first = turned->of(*e))
+            entry->second = ir::element(vector_read(first), e->index - first->index);
+          break;
       }
     });
   }

@@ -1,6 +1,8 @@
 // Computes several neighbouring elements at once: vector loads and stores around an unrolled loop.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,10 @@ Block vectorize_values(const std::vector<Expr>& values, const SymInt& lane,
 // Returns whether the lanes' serial reductions read neighbours. vectorize() runs their loops around
 // the lanes', so that such loads are vectors.
 bool has_vector_reductions(const std::vector<Expr>& values, const SymInt& lane);
+
+// Where the elements of all lanes of a vector lie in one aligned vector in memory, in any order:
+// returns the index of its first element. Neighbours lie so, and pairs that are swapped.
+std::optional<SymInt> aligned_vector(const SymInt& index, const SymInt& lane);
 
 // Declares the largest subexpressions of `values` that do not depend on `varying` axes and that are
 // worth it (loads, calls), and replaces them by the variables.

@@ -149,6 +149,36 @@ ElementWork element_work(std::span<const Expr> values, const SymInt& axis) {
   return work;
 }
 
+double text_slots(std::span<const Expr> values) {
+  // Counted in what NVRTC 13.0 makes of each for sm_90a.
+  constexpr double kAngle = 130, kPower = 80, kNative = 10, kLibrary = 36, kUniform = 180;
+  const auto text_of = [](ir::Fn fn) {
+    using enum ir::Fn;
+    switch (fn) {
+      case sin:
+      case cos:
+      case tan: return kAngle;
+      case pow: return kPower;
+      case rand_uniform: return kUniform;
+      case rand_normal: return kUniform + kAngle;
+      case div:
+      case sqrt:
+      case rsqrt:
+      case exp:
+      case exp2:
+      case exp_term:
+      case sigmoid:
+      case tanh: return kNative;
+      default: return ir::info(fn).slots > kNative ? kLibrary : ir::info(fn).slots;
+    }
+  };
+  double slots = 0;
+  visit_times(values, [&](const Expr& e, double times) {
+    if (e->kind == ExprNode::Kind::call) slots += times * text_of(e->fn);
+  });
+  return slots;
+}
+
 bool Work::is_long() const {
   constexpr double kManySlots = 80;
   return iterations > 1 || slots >= kManySlots;

@@ -32,6 +32,11 @@ struct ElementWork : Work {
 };
 ElementWork element_work(std::span<const ir::Expr> values, const SymInt& axis);
 
+// Instructions of one element in a kernel's text: those of all paths, also of rare ones, as of the
+// reduction of large angles. Unrolled loops have so many for each element, which compilers take
+// long for. Parts that the expressions share count once.
+double text_slots(std::span<const ir::Expr> values);
+
 // The work of one element of a node's results once its operands' elements are there.
 struct OpWork : Work {
   std::vector<double> reads;  // elements of each operand

@@ -130,6 +130,9 @@ class FmaAttention : public AttentionCandidate<AttentionCase> {
  public:
   using AttentionCandidate::AttentionCandidate;
 
+  // The estimates count computed operands for each tile of queries.
+  bool computes_operands_once() const override { return true; }
+
  private:
   ShapeModel model_of(const AttentionPlan& of) const override {
     const Region& region = this->region();
@@ -144,7 +147,8 @@ class FmaAttention : public AttentionCandidate<AttentionCase> {
     for (const int64_t block_q : rules().listed("block_q"))
       for (const int64_t block_k : rules().listed("block_k"))
         shares[{block_q, block_k}] = of.share_of_tiles(block_q, block_k);
-    return [=, rules = rules(), plan = of](const AttentionShape& s) {
+    return [=, rules = rules(), plan = of, slots_q = operand_slots(of.q),
+            slots_k = operand_slots(of.k), slots_v = operand_slots(of.v)](const AttentionShape& s) {
       const Target& target = rules.of().target;
       const auto number = [](int64_t value) { return static_cast<double>(value); };
       LaunchCost cost;
@@ -165,8 +169,12 @@ class FmaAttention : public AttentionCandidate<AttentionCase> {
       const double vectors =
           cost.workgroups * tiles * number(s.block_k) *
           (number(s.depth) / number(plan.k.vector) + number(s.depth_v) / number(plan.v.vector));
+      const double computed =
+          cost.workgroups *
+          (number(s.block_q * s.depth) * slots_q +
+           tiles * number(s.block_k) * (number(s.depth) * slots_k + number(s.depth_v) * slots_v));
       cost.arithmetic = (target.serial_workgroups ? 1 : kIssued) * products + scores * per_score +
-                        threads * tiles * 2 * results + 16 * vectors +
+                        computed + threads * tiles * 2 * results + 16 * vectors +
                         threads * results * epilogue + 200 * threads;
       // Steps of the products, each of which reads its operands from shared memory.
       const double parts_s = std::ceil(number(s.thread_q) / 4) + std::ceil(number(s.thread_k) / 4);

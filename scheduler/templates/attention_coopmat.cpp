@@ -201,6 +201,9 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
  public:
   using AttentionCandidate::AttentionCandidate;
 
+  // The estimates count computed operands for each tile of queries.
+  bool computes_operands_once() const override { return true; }
+
  private:
   // The fastest by the cost model; better one that leaves registers for the places of loads, where
   // the compiler keeps them. Of equal ones, that of the unit which the target names first.
@@ -222,7 +225,8 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
   ShapeModel model_of(const AttentionPlan& plan) const override {
     const KeyWalks walks =
         walks_over_keys(plan, rules().listed("block_q"), rules().listed("block_k"));
-    return [=, rules = rules(), slots = score_slots(plan),
+    return [=, rules = rules(), slots = score_slots(plan), slots_q = operand_slots(plan.q),
+            slots_k = operand_slots(plan.k), slots_v = operand_slots(plan.v),
             bytes = region_bytes(region())](AttentionCoopmat a) {
       set_sizes(a, plan);
       const Target& target = rules.of().target;
@@ -253,10 +257,14 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
           (a.keeps ? 0 : 2 * number(a.subgroups_k * a.block_q * coopmat::columns(a))) +
           (a.score_keys == 1 ? 0 : 16 * scores);
       const double weighing = scores / kExponentials + scores * (kWeighing + slots) / kSlots;
-      const double computed =
-          ((a.k.load == kernels::Load::tiles ? 0 : number(a.block_k * coopmat::columns(a))) +
-           (a.v.load == kernels::Load::tiles ? 0 : number(a.block_k * coopmat::columns_v(a)))) /
-          kComputed;
+      const auto cycles_of = [&](const kernels::AttentionOperand& operand, int64_t of,
+                                 double each) {
+        return operand.load == kernels::Load::tiles ? 0
+                                                    : number(of) * (1 / kComputed + each / kSlots);
+      };
+      const double computed = cycles_of(a.k, a.block_k * coopmat::columns(a), slots_k) +
+                              cycles_of(a.v, a.block_k * coopmat::columns_v(a), slots_v);
+      const double computed_q = cycles_of(a.q, a.block_q * coopmat::columns(a), slots_q);
       const double threads = number(coopmat::threads(a));
       const double workgroups = number(coopmat::workgroups(a));
       const double busy = std::min(rules.of().resident(a), std::ceil(workgroups / units));
@@ -267,7 +275,8 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
       const double waits = (a.stages == 1 ? kOneSlot : kTwoSlots) / busy;
       const double step = std::max(busy * std::max(working, loaded) + waits, kLatency);
       const double begun =
-          at_ends + busy * number(a.block_q * a.subgroups_k) * columns * 12 / kShared;
+          at_ends +
+          busy * (number(a.block_q * a.subgroups_k) * columns * 12 / kShared + computed_q);
       return predicted_seconds({.walk = walks.at({a.block_q, a.block_k}),
                                 .parts = a.parts,
                                 .least = 1,

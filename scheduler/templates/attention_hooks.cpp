@@ -438,6 +438,10 @@ Expr result_of(const AttentionPlan& plan, const Expr& acc) {
   return ir::select(ir::index_less(0, plan.all_keys), acc, zero_of(DType::f32));
 }
 
+double operand_slots(const AttentionPlan::Operand& operand) {
+  return element_work(std::vector{operand.element}, operand.depth).slots;
+}
+
 double score_slots(const AttentionPlan& plan) {
   std::vector<Expr> values;
   if (!plan.is_scaled) values.push_back(plan.score);

@@ -116,6 +116,10 @@ Expr result_of(const AttentionPlan& plan, const Expr& acc);
 // takes none.
 double score_slots(const AttentionPlan& plan);
 
+// Issue slots of an element of an operand, whose expression is its factorless one. A copy takes
+// none.
+double operand_slots(const AttentionPlan::Operand& operand);
+
 // For kernels on matrix units of 16 bits on CUDA: the tanh of scores is one of absolute accuracy,
 // as scores need it, where nothing else of the plan asks for a tanh.
 void loosen_scores(Kernel& kernel, const AttentionPlan& plan);

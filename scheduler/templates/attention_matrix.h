@@ -14,6 +14,7 @@
 #include "scheduler/templates/attention_hooks.h"
 #include "scheduler/templates/attention_plan.h"
 #include "scheduler/templates/kernel_parameters.h"
+#include "scheduler/work.h"
 #include "support/error.h"
 
 namespace tcc::sched {
@@ -121,6 +122,34 @@ void set_plan(Parameters& a, const AttentionPlan& plan) {
   a.weights = keys_of_weight_hook(plan);
   a.by_query = plan.bounds_of_queries;
   a.bounded = plan.bounds_are_all;
+}
+
+// Where a kernel calls the hooks of scores and of weights.
+struct HookPlaces {
+  int64_t scores = 1;               // of a thread and a tile,
+  int64_t pairs = 1;                // in so many pairs of eights of keys
+  int64_t scored = 1, weighed = 1;  // places where all of them are scored, and weighed
+  double most = 0;                  // instructions that all places may have together
+};
+// Sets the rounds in which a kernel on CUDA calls long hooks. Unrolled for all scores in each place
+// they would take the compiler seconds, and have no room in the cache of instructions; short ones
+// take less time where they are unrolled.
+template <class Parameters>
+void set_rounds(Parameters& a, const AttentionPlan& plan, const HookPlaces& of) {
+  constexpr double kShort = 24;
+  const auto rounds = [&](double text, int64_t places) {
+    const double all = text * static_cast<double>(of.scores * places);
+    int64_t least = 1;
+    while (text > kShort && least < of.pairs &&
+           (of.pairs % least != 0 || all > of.most * static_cast<double>(least)))
+      ++least;
+    return least;
+  };
+  if (!plan.is_scaled) a.score_rounds = rounds(text_slots(std::vector{plan.score}), of.scored);
+  // One of four neighbours asks for the numbers of all.
+  if (plan.weight)
+    a.weight_rounds =
+        rounds(text_slots(std::vector{plan.weight}) / (a.weights == 4 ? 4 : 1), of.weighed);
 }
 
 // Adds the hooks by which a kernel brings its operands: those that are copied as they are in memory

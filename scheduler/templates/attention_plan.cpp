@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "scheduler/aligned_clamps.h"
 #include "scheduler/axis_use.h"
 #include "scheduler/templates/attention_region.h"
 #include "scheduler/templates/common.h"
@@ -64,19 +65,41 @@ Expr with_one_factor(const Expr& e) {
   });
 }
 
-// The widest vector along `depth`, at most 16 bytes and 8 elements, whose reads are contiguous and
-// aligned.
+// The loads of the largest buffers.
+std::vector<Expr> main_loads(const Region& region, const Expr& element) {
+  std::vector<Expr> loads;
+  const auto size_of = [&](const Expr& load) {
+    return region.layout(region.inputs[static_cast<size_t>(load->buffer)]).elements.usual();
+  };
+  const Expr largest = main_load(region, element);
+  ir::visit(element, [&](const Expr& e) {
+    if (e->kind == ExprNode::Kind::load && size_of(e) == size_of(largest)) loads.push_back(e);
+  });
+  return loads;
+}
+
+// The widest vector along `depth`, at most 16 bytes and 8 elements, of which all main loads are
+// aligned vectors in memory; else the widest of which one is.
 int64_t widest_vector(const Region& region, const Expr& element, const SymInt& depth,
                       int64_t extent) {
   const Expr load = depth.is_const() ? nullptr : main_load(region, element);
   if (!load) return 1;
+  int64_t of_some = 1;
   for (int64_t width = std::min(8, 16 / size_bytes(load->stored)); width > 1; width /= 2) {
     if (extent % width != 0) continue;
     const SymInt group = SymInt::axis("g", extent / width), lane = SymInt::axis("v", width);
-    const SymInt offset = load->index.substitute(depth, group * width + lane);
-    if (coefficient(offset, lane) == 1 && (offset - lane).divisible_by(width)) return width;
+    std::vector<Expr> values = {ir::rewrite(
+        element, [](const Expr&) { return Expr(); },
+        [&](const SymInt& index) { return index.substitute(depth, group * width + lane); })};
+    align_clamps(values, lane);
+    const auto is_vector = [&](const Expr& e) {
+      return aligned_vector(e->index, lane).has_value();
+    };
+    const std::vector<Expr> loads = main_loads(region, values.front());
+    if (std::ranges::all_of(loads, is_vector)) return width;
+    if (of_some == 1 && std::ranges::any_of(loads, is_vector)) of_some = width;
   }
-  return 1;
+  return of_some;
 }
 
 // The element's place as one stride per axis, where it is a load.

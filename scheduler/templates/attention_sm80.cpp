@@ -15,7 +15,6 @@
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/kernel_parameters.h"
 #include "scheduler/templates/rule_space.h"
-#include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -141,9 +140,33 @@ AttentionRules rules_of(AttentionPlan plan, const Target& target) {
           kValueRules, kRules};
 }
 
+// What threads do for an operand that they compute, for estimates.
+struct Computing {
+  double slots = 0;  // issue slots of an element; 0: the operand is copied
+  double vector = 1;
+
+  static Computing of(const AttentionPlan::Operand& operand, const kernels::AttentionOperand& as) {
+    constexpr double kStored = 12;  // conversions, addresses, and the store to shared memory
+    if (as.load != kernels::Load::computed) return {};
+    return {operand_slots(operand) + kStored, static_cast<double>(operand.vector)};
+  }
+  // The cycles in which a tile's elements are issued, and those of waits for what they load.
+  double issued(double elements) const { return elements * slots / 128; }
+  double waits(double elements, const AttentionSm80& a) const {
+    constexpr double kWait = 700;
+    const double together = a.block_q <= 16 ? 8 : 4;  // vectors of a thread on their way
+    return slots == 0 ? 0
+                      : kWait * std::ceil(elements / (static_cast<double>(sm80::threads(a)) *
+                                                      together * vector));
+  }
+};
+
 class Sm80Attention : public AttentionCandidate<Attention> {
  public:
   using AttentionCandidate::AttentionCandidate;
+
+  // The estimates count computed operands for each tile of queries.
+  bool computes_operands_once() const override { return true; }
 
  private:
   // The constants are fitted to 28 configs on an H200, of depths of 64 to 256 and 4096 keys; the
@@ -151,8 +174,10 @@ class Sm80Attention : public AttentionCandidate<Attention> {
   ShapeModel model_of(const AttentionPlan& plan) const override {
     const KeyWalks walks =
         walks_over_keys(plan, rules().listed("block_q"), rules().listed("block_k"));
-    return [=, rules = rules(), slots = score_slots(plan),
-            bytes = region_bytes(region())](AttentionSm80 a) {
+    const AttentionSm80& common = rules().of().common;
+    return [=, rules = rules(), slots = score_slots(plan), bytes = region_bytes(region()),
+            q = Computing::of(plan.q, common.q), k = Computing::of(plan.k, common.k),
+            v = Computing::of(plan.v, common.v)](AttentionSm80 a) {
       set_sizes(a, plan);
       const Target& target = rules.of().target;
       // Multiply-adds of 16 bits by mma.sync, whatever wgmma may reach; half as many of words.
@@ -187,18 +212,23 @@ class Sm80Attention : public AttentionCandidate<Attention> {
       const double busy = std::min(number(rules.of().resident(a)), std::ceil(workgroups / units));
       const double warps = busy * number(a.warps_q * a.warps_k);
       const double few = 1 + kFewWarps * std::max(0.0, kWarps / warps - 1);
+      const double keys = number(a.block_k * sm80::columns(a)),
+                   values = number(a.block_k * sm80::columns_v(a)),
+                   queries = number(a.block_q * sm80::columns(a));
       const double working =
           few * (kProducts * scores * columns / rate + kFragments * fragments / kShared +
-                 kWeighing * weighing + beside);
+                 kWeighing * weighing + beside + k.issued(keys) + v.issued(values));
+      const double waits = k.waits(keys, a) + v.waits(values, a);
       // With one stage, half of a tile is loaded while the other is used.
       const double ahead = a.stages == 1 ? 0.5 : number(a.stages - 1);
       const bool shares_units = target.overlapping_launches && 2 * workgroups <= units &&
                                 bytes / target.bandwidth <= kLongLaunch;
       const double latency = kLatency * (shares_units ? kBeside : 1);
-      const double step =
-          std::max(std::max(working, loaded) * (busy > 1 ? busy : kAlone), latency / ahead);
+      const double step = std::max({std::max(working, loaded) * (busy > 1 ? busy : kAlone),
+                                    latency / ahead, (working + waits) * kAlone});
       const double elements = busy * number(a.block_q * a.warps_k) * columns;
-      const double begun = (kTile + kElement * elements) * (busy > 1 ? kShown : 1);
+      const double computed = busy * q.issued(queries) + q.waits(queries, a);
+      const double begun = (kTile + kElement * elements + computed) * (busy > 1 ? kShown : 1);
       return predicted_seconds({.walk = walks.at({a.block_q, a.block_k}),
                                 .parts = a.parts,
                                 .cluster = a.cluster,
@@ -233,6 +263,13 @@ class Sm80Attention : public AttentionCandidate<Attention> {
     a.one_query_tile = tiles.is(1);
     a.one_key_tile = ir::ceildiv(plan.all_keys, a.block_k).is(1) && !plan.seen;
     leave_sizes_open(a, kernel, plan);
+    const int64_t pairs = sm80::warp_k(a) / 16;
+    set_rounds(a, plan,
+               {.scores = sm80::warp_q(a) / 16 * pairs * 8,
+                .pairs = pairs,
+                .scored = 2,
+                .weighed = 1,
+                .most = 5000});
     kernel.parameters = parameters_of(a, "AttentionSm80", "common/attention_sm80_shape.h");
 
     loosen_scores(kernel, plan);

@@ -17,7 +17,6 @@
 #include "scheduler/templates/kernel_parameters.h"
 #include "scheduler/templates/matrix_operand.h"
 #include "scheduler/templates/rule_space.h"
-#include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -54,7 +53,7 @@ AttentionSm90 parameters_of_plan(const AttentionPlan& plan) {
   a.held_apart = held.apart;
   a.held_distances = held.distances;
   const bool is_open = !plan.all_keys.is_const();
-  a.all_seen = is_open && !plan.seen;
+  a.all_seen = !plan.seen && (is_open || (!plan.is_scaled && held.inside == 0));
   a.some_held = is_open && plan.seen && held.score > 0;
   if (const auto small = small_products(plan); small && !plan.is_scaled)
     a.small_bits = std::bit_cast<int32_t>(*small);
@@ -147,8 +146,7 @@ class Sm90Attention : public AttentionCandidate<Attention> {
       }
     const double slots = score_slots(plan);
     const bool computes = !plan.q.is_copied();
-    const double slots_q =
-        computes ? element_work(std::vector{plan.q.element}, plan.q.depth).slots : 0;
+    const double slots_q = computes ? operand_slots(plan.q) : 0;
     return [=, rules = rules(), bytes = region_bytes(region())](AttentionSm90 a) {
       set_sizes(a, plan);
       const Target& target = rules.of().target;
@@ -207,6 +205,14 @@ class Sm90Attention : public AttentionCandidate<Attention> {
   KernelSequence lower(const Config& config) const override {
     const AttentionPlan& plan = this->plan();
     AttentionSm90 a = rules().shape(config);
+    set_rounds(a, plan,
+               {.scores = a.block_k / 2,
+                .pairs = a.block_k / 16,
+                .scored = plan.seen ? 4 : 2,
+                .weighed = 2,
+                .most = 2400});
+    // Those of tanh are two ways, of which the one of small products is short.
+    if (a.small_bits != 0) a.score_rounds = 1;
     const SymInt tiles =
         plan.all_batches() * ir::ceildiv(plan.all_queries, sm90::block_q(a)) * a.parts;
     const SymInt workgroups = ir::min(target().concurrent_clusters(1), tiles);

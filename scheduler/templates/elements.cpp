@@ -5,6 +5,7 @@
 #include <map>
 
 #include "ir/append.h"
+#include "scheduler/aligned_clamps.h"
 #include "scheduler/templates/common.h"
 #include "support/checked.h"
 
@@ -221,20 +222,22 @@ ElementWork ElementsPart::work() const {
   return element_work(values, at);
 }
 
-// A range of sizes tells in its multiples alone whether neighbours stay in one row of such loads.
-// The estimates of sizes that are numbers take them for single elements.
+// Vectors of elements tell what single ones do not: that neighbours stay in one row of a load, or
+// in one operand of a cat.
 double ElementsPart::along_vectors(int64_t vector) const {
-  if (open_dims(region_).empty()) return 0;
   Inliner inliner(region_);
   const SymInt lane = SymInt::axis("v", vector);
   const SymInt at = SymInt::axis("at", ir::max(floordiv(elements(), vector), 1));
   const SymInt element = SymInt::axis("at", ir::max(elements(), 1));
-  const auto contiguous = [&](const SymInt& linear, const SymInt& axis) {
+  const auto values_at = [&](const SymInt& linear) {
     std::vector<Expr> values;
     for (const Sink& sink : sinks(inliner, linear)) values.push_back(sink.value);
-    return element_work(values, axis).contiguous;
+    return values;
   };
-  return std::max(0.0, contiguous(at * vector + lane, lane) - contiguous(element, element));
+  std::vector<Expr> in_vectors = values_at(at * vector + lane);
+  align_clamps(in_vectors, lane);
+  return std::max(0.0, element_work(in_vectors, lane).contiguous -
+                           element_work(values_at(element), element).contiguous);
 }
 
 bool ElementsPart::reduces_vectors(int64_t vector) const {

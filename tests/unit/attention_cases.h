@@ -367,6 +367,39 @@ inline std::vector<AttentionCase> attention_cases() {
   return all;
 }
 
+// The first 32 elements of a row rotated by halves, the others as they are.
+inline std::string rotated_part(const std::string& x, const std::string& cos,
+                                const std::string& sin) {
+  const auto slice = [&](const char* to, const std::string& of, int from, int end) {
+    return str("  - {out: ", x, to, ", op: slice, in: [", of, "], dim: -1, start: ", from,
+               ", end: ", end, "}\n");
+  };
+  return slice("p", x, 0, 32) + slice("t", x, 32, 80) + slice("a", x + "p", 0, 16) +
+         slice("b", x + "p", 16, 32) +
+         str("  - {out: ", x, "n, op: neg, in: [", x, "b]}\n  - {out: ", x, "c, op: cat, in: [", x,
+             "n, ", x, "a], dim: -1}\n  - {out: ", x, "d, op: mul, in: [", x, "c, ", sin,
+             "]}\n  - {out: ", x, "e, op: mul, in: [", x, "p, ", cos, "]}\n  - {out: ", x,
+             "f, op: add, in: [", x, "d, ", x, "e]}\n  - {out: ", x, "r, op: cat, in: [", x, "f, ",
+             x, "t], dim: -1}\n");
+}
+
+// Neighbours of rows of 64 elements, of one batch and two heads, rotated by pairs.
+inline std::string rotated_pairs(const std::string& x, const std::string& cos,
+                                 const std::string& sin, int64_t rows) {
+  const auto slice = [&](const char* to, int from) {
+    return str("  - {out: ", x, to, ", op: slice, in: [", x, "p], dim: -1, start: ", from,
+               ", end: ", from + 1, "}\n");
+  };
+  return str("  - {out: ", x, "p, op: reshape, in: [", x, "], shape: [1, 2, ", rows,
+             ", 32, 2]}\n") +
+         slice("a", 0) + slice("b", 1) +
+         str("  - {out: ", x, "n, op: neg, in: [", x, "b]}\n  - {out: ", x, "o, op: cat, in: [", x,
+             "n, ", x, "a], dim: -1}\n  - {out: ", x, "c, op: reshape, in: [", x,
+             "o], shape: [1, 2, ", rows, ", 64]}\n  - {out: ", x, "d, op: mul, in: [", x, "c, ",
+             sin, "]}\n  - {out: ", x, "e, op: mul, in: [", x, ", ", cos, "]}\n  - {out: ", x,
+             "r, op: add, in: [", x, "d, ", x, "e]}\n");
+}
+
 // Operands that no copy brings: computed ones, and keys whose depth is no row; a bias of packed
 // heads, and a soft cap.
 inline std::vector<AttentionCase> attention_cases_of_loads() {
@@ -395,6 +428,20 @@ inline std::vector<AttentionCase> attention_cases_of_loads() {
        "  - {out: q1, op: add, in: [x, y]}\n"
        "  - {out: [a, l], op: scaled_dot_product_attention, in: [q1, k, v], is_causal: true}\n",
        "[a, l]"},
+      {"bf16_rotated_part",
+       attention_inputs({1, 4, 2, 130, 200, 80, 64}, "bf16") +
+           "  c: {dtype: bf16, shape: [200, 32]}\n  n: {dtype: bf16, shape: [200, 32]}\n"
+           "  d: {dtype: bf16, shape: [130, 32]}\n  m: {dtype: bf16, shape: [130, 32]}\n",
+       rotated_part("q", "d", "m") + rotated_part("k", "c", "n") +
+           "  - {out: [a, l], op: scaled_dot_product_attention, in: [qr, kr, v], "
+           "enable_gqa: true}\n",
+       "[a, l]"},
+      {"bf16_rotated_pairs",
+       attention_inputs({1, 2, 2, 20, 300, 64, 64}, "bf16") +
+           "  c: {dtype: bf16, shape: [300, 64]}\n  n: {dtype: bf16, shape: [300, 64]}\n"
+           "  d: {dtype: bf16, shape: [20, 64]}\n  m: {dtype: bf16, shape: [20, 64]}\n",
+       rotated_pairs("q", "d", "m", 20) + rotated_pairs("k", "c", "n", 300) +
+           "  - {out: [a], op: scaled_dot_product_attention, in: [qr, kr, v]}\n"},
       {"bf16_keys_by_depth",
        "  q: {dtype: bf16, shape: [2, 70, 40]}\n  k: {dtype: bf16, shape: [2, 40, 90]}\n"
        "  v: {dtype: bf16, shape: [2, 24, 90]}\n",
@@ -402,6 +449,14 @@ inline std::vector<AttentionCase> attention_cases_of_loads() {
        "  - {out: p, op: softmax, in: [s], dim: -1}\n"
        "  - {out: vt, op: transpose, in: [v], dim0: -1, dim1: -2}\n"
        "  - {out: a, op: matmul, in: [p, vt]}\n"},
+      {"bf16_long_score",
+       attention_inputs({1, 2, 2, 130, 300, 64, 64}, "bf16") +
+           "  b: {dtype: bf16, shape: [130, 300]}\n  m: {dtype: bool, shape: [130, 300]}\n",
+       "  - {out: kt, op: transpose, in: [k], dim0: -1, dim1: -2}\n"
+       "  - {out: s, op: matmul, in: [q, kt]}\n  - {out: t, op: sin, in: [s]}\n"
+       "  - {out: u, op: erf, in: [t]}\n  - {out: x, op: add, in: [u, b]}\n"
+       "  - {out: y, op: where, in: [m, x, -.inf]}\n"
+       "  - {out: p, op: softmax, in: [y], dim: -1}\n  - {out: a, op: matmul, in: [p, v]}\n"},
       {"f16_packed_bias",
        attention_inputs({2, 8, 2, 3, 90, 64, 64}, "f16") + "  b: {dtype: f16, shape: [8, 3, 90]}\n",
        "  - {out: [a, l], op: scaled_dot_product_attention, in: [q, k, v, b], "

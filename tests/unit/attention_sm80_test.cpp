@@ -42,9 +42,13 @@ std::string template_of(const test::AttentionCase& c, const std::string& target 
 }
 
 // The kernel of all keys, or of their parts.
+// The kernel's text; of several kernels that of attention, without what joins its parts.
 std::string source_of(const test::AttentionCase& c, const std::string& target = "cuda:sm_80",
                       Precision precision = Precision::highest) {
-  return compiled(c, target, at(precision)).kernels.front().source;
+  const exec::Executable executable = compiled(c, target, at(precision));
+  for (const exec::KernelBinary& kernel : executable.kernels)
+    if (kernel.source.find("p.q.load = ") != kernel.source.npos) return kernel.source;
+  return executable.kernels.front().source;
 }
 
 // The value of a parameter in the kernel's text.
@@ -170,15 +174,25 @@ TEST(AttentionSm80, KnowsOfOneTileInANarrowRange) {
   EXPECT_TRUE(has(1000, "", "p.one_key_tile = false;"));
 }
 
+// Queries are computed once. Keys and values are for each tile of queries, where these are few.
 TEST(AttentionSm80, ComputesOperands) {
-  test::AttentionCase c = with_op(kLong, "bf16");
-  c.nodes =
-      "  - {out: k1, op: relu, in: [k]}\n  - {out: v1, op: neg, in: [v]}\n"
-      "  - {out: [a], op: scaled_dot_product_attention, in: [q, k1, v1]}\n";
-  const std::string source = source_of(c);
-  EXPECT_NE(source.find("p.k.load = Load::computed;"), source.npos);
-  EXPECT_NE(source.find("p.v.load = Load::computed;"), source.npos);
-  EXPECT_NE(source.find("p.q.load = Load::tiles;"), source.npos);
+  const auto source_of_queries = [](int64_t queries) {
+    test::AttentionSizes s = kLong;
+    s.queries = queries;
+    test::AttentionCase c = with_op(s, "bf16");
+    c.nodes =
+        "  - {out: q1, op: neg, in: [q]}\n  - {out: k1, op: relu, in: [k]}\n"
+        "  - {out: v1, op: neg, in: [v]}\n"
+        "  - {out: [a], op: scaled_dot_product_attention, in: [q1, k1, v1]}\n";
+    return source_of(c);
+  };
+  const std::string few = source_of_queries(32), many = source_of_queries(2048);
+  EXPECT_NE(few.find("p.q.load = Load::computed;"), few.npos);
+  EXPECT_NE(few.find("p.k.load = Load::computed;"), few.npos);
+  EXPECT_NE(few.find("p.v.load = Load::computed;"), few.npos);
+  EXPECT_NE(many.find("p.q.load = Load::computed;"), many.npos);
+  EXPECT_NE(many.find("p.k.load = Load::tiles;"), many.npos);
+  EXPECT_NE(many.find("p.v.load = Load::tiles;"), many.npos);
 }
 
 TEST(AttentionSm80, ReadsPages) {

@@ -93,30 +93,76 @@ TEST(AttentionSm90, StaysOnWgmmaBehindPointwiseOps) {
 // Queries are computed by the workgroups that have them, once: no kernel stores them. Keys would be
 // computed once per tile of queries.
 TEST(AttentionSm90, ComputesQueries) {
-  const auto rotated = [](const std::string& of) {
-    return str("  - {out: h0, op: slice, in: [", of, "0], dim: -1, start: 0, end: 64}\n",
-               "  - {out: h1, op: slice, in: [", of, "0], dim: -1, start: 64, end: 128}\n",
-               "  - {out: n1, op: neg, in: [h1]}\n  - {out: r, op: cat, in: [n1, h0], dim: -1}\n",
-               "  - {out: x, op: mul, in: [", of, "0, cos]}\n  - {out: y, op: mul, in: [r, sin]}\n",
-               "  - {out: ", of, ", op: add, in: [x, y]}\n");
-  };
-  const auto compiled_with = [&](const std::string& of) {
+  // `rotation` makes r of x.
+  const auto compiled_with = [](std::string rotation, const std::string& of, int64_t rotated) {
+    for (size_t at = 0; (at = rotation.find('@', at)) != rotation.npos;)
+      rotation.replace(at, 1, of);
     std::string text = graph_of(2048, 2048, 128, 128, "bf16", ", is_causal: true");
     text.replace(text.find(str("  ", of, ": ")), 5, str("  ", of, "0: "));
     text.replace(text.find("nodes:\n"), 7,
-                 str("  cos: {dtype: bf16, shape: [2048, 128]}\n",
-                     "  sin: {dtype: bf16, shape: [2048, 128]}\nnodes:\n", rotated(of)));
+                 str("  cos: {dtype: bf16, shape: [2048, ", rotated, "]}\n",
+                     "  sin: {dtype: bf16, shape: [2048, ", rotated, "]}\nnodes:\n", rotation));
     return compiled(text, "cuda:sm_90a", false);
   };
-  const exec::Executable queries = compiled_with("q"), keys = compiled_with("k");
-  ASSERT_EQ(queries.kernels.size(), 1U);
-  EXPECT_EQ(queries.kernels[0].template_name, "attention_sm90");
-  EXPECT_NE(queries.kernels[0].source.find("p.q_vector = 8;"), std::string::npos);
-  // Both halves are read as whole vectors.
-  EXPECT_EQ(queries.kernels[0].source.find("tcc_bf16_to_f32(u32(b"), std::string::npos);
-  ASSERT_EQ(keys.kernels.size(), 2U);
-  EXPECT_EQ(keys.kernels[1].template_name, "attention_sm90");
-  EXPECT_NE(keys.kernels[1].source.find("p.q_vector = 0;"), std::string::npos);
+  const std::string halves =
+      "  - {out: h0, op: slice, in: [@0], dim: -1, start: 0, end: 64}\n"
+      "  - {out: h1, op: slice, in: [@0], dim: -1, start: 64, end: 128}\n"
+      "  - {out: n1, op: neg, in: [h1]}\n  - {out: r, op: cat, in: [n1, h0], dim: -1}\n"
+      "  - {out: x, op: mul, in: [@0, cos]}\n  - {out: y, op: mul, in: [r, sin]}\n";
+  const std::string pairs =
+      "  - {out: p, op: reshape, in: [@0], shape: [2, 16, 2048, 64, 2]}\n"
+      "  - {out: h0, op: slice, in: [p], dim: -1, start: 0, end: 1}\n"
+      "  - {out: h1, op: slice, in: [p], dim: -1, start: 1, end: 2}\n"
+      "  - {out: n1, op: neg, in: [h1]}\n  - {out: r2, op: cat, in: [n1, h0], dim: -1}\n"
+      "  - {out: r, op: reshape, in: [r2], shape: [2, 16, 2048, 128]}\n"
+      "  - {out: x, op: mul, in: [@0, cos]}\n  - {out: y, op: mul, in: [r, sin]}\n";
+  const std::string part =
+      "  - {out: p, op: slice, in: [@0], dim: -1, start: 0, end: 32}\n"
+      "  - {out: t, op: slice, in: [@0], dim: -1, start: 32, end: 128}\n"
+      "  - {out: h0, op: slice, in: [p], dim: -1, start: 0, end: 16}\n"
+      "  - {out: h1, op: slice, in: [p], dim: -1, start: 16, end: 32}\n"
+      "  - {out: n1, op: neg, in: [h1]}\n  - {out: r, op: cat, in: [n1, h0], dim: -1}\n"
+      "  - {out: x, op: mul, in: [p, cos]}\n  - {out: y, op: mul, in: [r, sin]}\n"
+      "  - {out: z, op: add, in: [y, x]}\n  - {out: @, op: cat, in: [z, t], dim: -1}\n";
+  const std::string sum = "  - {out: @, op: add, in: [x, y]}\n",
+                    turned = "  - {out: @, op: add, in: [y, x]}\n";
+  const std::pair<std::string, int64_t> rotations[] = {
+      {halves + sum, 128}, {halves + turned, 128}, {pairs + turned, 128}, {part, 32}};
+  for (const auto& [rotation, rotated] : rotations) {
+    const exec::Executable queries = compiled_with(rotation, "q", rotated);
+    ASSERT_EQ(queries.kernels.size(), 1U) << rotation;
+    EXPECT_EQ(queries.kernels[0].template_name, "attention_sm90");
+    EXPECT_NE(queries.kernels[0].source.find("p.q_vector = 8;"), std::string::npos) << rotation;
+    // All parts are read as whole vectors.
+    EXPECT_EQ(queries.kernels[0].source.find("tcc_bf16_to_f32(u32(b"), std::string::npos)
+        << rotation;
+    const exec::Executable keys = compiled_with(rotation, "k", rotated);
+    ASSERT_EQ(keys.kernels.size(), 2U) << rotation;
+    EXPECT_EQ(keys.kernels[1].template_name, "attention_sm90");
+    EXPECT_NE(keys.kernels[1].source.find("p.q_vector = 0;"), std::string::npos);
+  }
+}
+
+// Hooks of many instructions are called in a loop, so that kernels compile in a second and fit into
+// the cache of instructions; short ones are unrolled.
+TEST(AttentionSm90, CallsLongHooksInRounds) {
+  const auto source_of = [](const std::string& op) {
+    std::string text = graph_of(1024, 1024, 128, 128, "bf16");
+    text.replace(text.find("  - {out: a,"), std::string::npos,
+                 "  - {out: kt, op: transpose, in: [k], dim0: -2, dim1: -1}\n"
+                 "  - {out: s, op: matmul, in: [q, kt]}\n  - {out: x, op: " +
+                     op +
+                     ", in: [s]}\n  - {out: p, op: softmax, in: [x], dim: -1}\n"
+                     "  - {out: a, op: matmul, in: [p, v]}\noutputs: [a]\n");
+    return compiled(text, "cuda:sm_90a", false).kernels.at(0).source;
+  };
+  EXPECT_NE(source_of("sin").find("p.score_rounds = 8;"), std::string::npos);
+  EXPECT_NE(source_of("erf").find("p.score_rounds = 2;"), std::string::npos);
+  EXPECT_NE(source_of("exp").find("p.score_rounds = 1;"), std::string::npos);
+  EXPECT_NE(source_of("tanh").find("p.score_rounds = 1;"), std::string::npos);
+  const auto dropped =
+      compiled(graph_of(1024, 1024, 128, 128, "bf16", ", dropout_p: 0.1"), "cuda:sm_90a", false);
+  EXPECT_NE(dropped.kernels.at(0).source.find("p.weight_rounds = 4;"), std::string::npos);
 }
 
 // Tiles of a causal mask differ in length: the last come first. Others are walked head by head.

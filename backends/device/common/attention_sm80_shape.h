@@ -20,6 +20,8 @@ struct AttentionSm80 {
   bool safe = false;      // queries that see no key give 0, not NaN
   bool sums = false;      // the log-sum-exp is stored
   Int weights = 0;        // neighbouring keys of the weight hook: 2 or 4; 0: there is none
+  Int score_rounds = 1;   // rounds of a loop over a tile's scores; 1: it is unrolled
+  Int weight_rounds = 1;  // and over its weights
   bool by_query = false;  // the hook of key ranges is asked for single queries,
   bool bounded = false;   // which see all keys of theirs: there is no score hook
   // At any size all queries of a pack are in one tile, or all keys, each of which a query sees.
@@ -50,6 +52,8 @@ struct AttentionSm80 {
     visit("safe", safe);
     visit("sums", sums);
     visit("weights", weights);
+    visit("score_rounds", score_rounds);
+    visit("weight_rounds", weight_rounds);
     visit("by_query", by_query);
     visit("bounded", bounded);
     visit("one_query_tile", one_query_tile);

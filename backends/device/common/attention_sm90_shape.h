@@ -2,7 +2,7 @@
 // and the device source share this file (see matrix.h).
 #pragma once
 
-#include "backends/device/common/matrix.h"
+#include "backends/device/common/attention_operand.h"
 
 namespace tcc::kernels {
 
@@ -23,9 +23,12 @@ struct AttentionSm90 {
   Int held_inside = 0;     // and of score_inside
   Int held_apart = 0;      // those of them that a thread's two rows do not share
   Int held_distances = 0;  // the first of them, which are the same 8 rows and keys further on
-  bool all_seen = false;   // each query sees all keys, whose number comes at run time
+  // Each query sees all keys, whose number comes at run time, or scores load nothing.
+  bool all_seen = false;
   bool some_held = false;  // masked tiles hold words, and which ones are masked comes then, too
   Int weights = 0;         // neighbouring keys of the weight hook: 2 or 4; 0: there is none
+  Int score_rounds = 1;    // rounds of a loop over a tile's scores; 1: it is unrolled
+  Int weight_rounds = 1;   // and over its weights
   bool by_query = false;   // the hook of key ranges is asked for single queries,
   bool bounded = false;    // which see all keys of theirs: there is no score hook
   Int groups = 2;          // warpgroups that multiply
@@ -62,6 +65,8 @@ struct AttentionSm90 {
     visit("all_seen", all_seen);
     visit("some_held", some_held);
     visit("weights", weights);
+    visit("score_rounds", score_rounds);
+    visit("weight_rounds", weight_rounds);
     visit("by_query", by_query);
     visit("bounded", bounded);
     visit("groups", groups);

@@ -81,6 +81,22 @@ template <i32 PARTS> TCC_FN Range part_of(Range range, i32 part) {
   return {first, first + share < range.end ? first + share : range.end, range.inside, range.inside_end};
 }
 
+// Long hooks are called in a loop of a few rounds, of which each is about the first eights of the keys. All move there in
+// turn, and are back at their places at the end.
+template <i32 COUNT> struct Rounds {
+  static constexpr i32 count = COUNT;
+};
+// Moves at(i + BY) to at(i), and the first BY behind them.
+template <i32 BY, i32 COUNT, class At> TCC_FN void rotate(At at) {
+  decltype(+at(0)) first[BY];
+#pragma unroll
+  for (i32 i = 0; i < BY; ++i) first[i] = at(i);
+#pragma unroll
+  for (i32 i = 0; i < COUNT - BY; ++i) at(i) = at(i + BY);
+#pragma unroll
+  for (i32 i = 0; i < BY; ++i) at(COUNT - BY + i) = first[i];
+}
+
 // Weights are changed in proportion. Lane t of a quad has the t-th pair of eight keys from `key` on, `a`, and of the eight
 // behind them, `b`. `change`(key, v) makes 4 weights of neighbouring keys: even lanes ask for keys of the first eight,
 // odd ones of the second, and they exchange what is the other's.

@@ -361,20 +361,41 @@ TCC_ENTRY {
   for (i32 m = 0; m < ROWS; ++m)
 #pragma unroll
     for (i32 r = 0; r < 2; ++r) my_rows[m][r] = row_at(warp_q * WARP_Q + m * 16 + r * 8 + lane / 4);
+  // Calls round(eights) for the eights of keys from that number on, which are the first of `s` then.
+  const auto in_rounds = [&](auto rounds, auto& s, auto round) {
+    constexpr i32 ROUNDS = decltype(rounds)::count, EIGHTS = TILES_K / ROUNDS;
+    if constexpr (ROUNDS == 1) {
+      round(0);
+    } else {
+#pragma unroll 1
+      for (i32 n = 0; n < ROUNDS; ++n) {
+        round(n * EIGHTS);
+#pragma unroll
+        for (i32 m = 0; m < ROWS; ++m)
+#pragma unroll
+          for (i32 c = 0; c < 4; ++c) rotate<EIGHTS, TILES_K>([&](i32 i) -> f32& { return s[m][i][c]; });
+      }
+    }
+  };
+  const Rounds<params.score_rounds> score_rounds;
+  const Rounds<params.weight_rounds> weight_rounds;
   // Calls hook(batch, query, key, v) for each pair of this thread's scores or weights of a tile.
-  const auto each_pair = [&](auto& s, i32 tile, auto hook) {
-    const i32 key = tile * BLOCK_K + warp_k * WARP_K + lane % 4 * 2;
+  const auto each_pair = [&](auto rounds, auto& s, i32 tile, auto hook) {
+    constexpr i32 EIGHTS = TILES_K / decltype(rounds)::count;
+    in_rounds(rounds, s, [&](i32 eights) {
+      const i32 key = tile * BLOCK_K + warp_k * WARP_K + eights * 8 + lane % 4 * 2;
 #pragma unroll
-    for (i32 i = 0; i < TILES_K; ++i)
+      for (i32 i = 0; i < EIGHTS; ++i)
 #pragma unroll
-      for (i32 m = 0; m < ROWS; ++m)
+        for (i32 m = 0; m < ROWS; ++m)
 #pragma unroll
-        for (i32 r = 0; r < 2; ++r) {
-          f32 v[2] = {s[m][i][r * 2], s[m][i][r * 2 + 1]};
-          hook(my_rows[m][r].batch, my_rows[m][r].row, key + i * 8, v);
-          s[m][i][r * 2] = v[0];
-          s[m][i][r * 2 + 1] = v[1];
-        }
+          for (i32 r = 0; r < 2; ++r) {
+            f32 v[2] = {s[m][i][r * 2], s[m][i][r * 2 + 1]};
+            hook(my_rows[m][r].batch, my_rows[m][r].row, key + i * 8, v);
+            s[m][i][r * 2] = v[0];
+            s[m][i][r * 2 + 1] = v[1];
+          }
+    });
   };
   RowBounds bounds[ROWS][2] = {};
   if constexpr (params.bounded) {
@@ -401,27 +422,29 @@ TCC_ENTRY {
     }
     if constexpr (!params.plain) {
       if (inside) {
-        each_pair(s, tile, [&](auto batch, auto query, auto key, auto& v) { score_inside(TCC_BUFFERS batch, query, key, v); });
+        each_pair(score_rounds, s, tile, [&](auto batch, auto query, auto key, auto& v) { score_inside(TCC_BUFFERS batch, query, key, v); });
         return;
       }
     }
     if constexpr (!params.bounded)
-      each_pair(s, tile, [&](auto batch, auto query, auto key, auto& v) { score(TCC_BUFFERS batch, query, key, v); });
+      each_pair(score_rounds, s, tile, [&](auto batch, auto query, auto key, auto& v) { score(TCC_BUFFERS batch, query, key, v); });
   };
   const auto change_weights = [&](auto& s, i32 tile) {
     if constexpr (params.weights == 4) {
-      const i32 key = tile * BLOCK_K + warp_k * WARP_K;
+      in_rounds(weight_rounds, s, [&](i32 eights) {
+        const i32 key = tile * BLOCK_K + warp_k * WARP_K + eights * 8;
 #pragma unroll
-      for (i32 i = 0; i < TILES_K; i += 2)
+        for (i32 i = 0; i < TILES_K / params.weight_rounds; i += 2)
 #pragma unroll
-        for (i32 m = 0; m < ROWS; ++m)
+          for (i32 m = 0; m < ROWS; ++m)
 #pragma unroll
-          for (i32 r = 0; r < 2; ++r)
-            change_eights(key + i * 8, lane % 4, &s[m][i][r * 2], &s[m][i + 1][r * 2], [&](auto key, auto& v) {
-              weight(TCC_BUFFERS my_rows[m][r].batch, my_rows[m][r].row, key, v);
-            });
+            for (i32 r = 0; r < 2; ++r)
+              change_eights(key + i * 8, lane % 4, &s[m][i][r * 2], &s[m][i + 1][r * 2], [&](auto key, auto& v) {
+                weight(TCC_BUFFERS my_rows[m][r].batch, my_rows[m][r].row, key, v);
+              });
+      });
     } else if constexpr (params.weights == 2) {
-      each_pair(s, tile, [&](auto batch, auto query, auto key, auto& v) { weight(TCC_BUFFERS batch, query, key, v); });
+      each_pair(weight_rounds, s, tile, [&](auto batch, auto query, auto key, auto& v) { weight(TCC_BUFFERS batch, query, key, v); });
     }
   };
 

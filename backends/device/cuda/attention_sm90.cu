@@ -363,22 +363,41 @@ TCC_ENTRY {
       for (i32 i = 0; i < COLUMNS_V / 2; ++i) o[i] = 0;
       // Calls hook(query, row, pair, column, v, held) for each pair of this thread's scores of a tile: that of query + row and
       // of pair + column, of which `row` and `column` are known when the loop is unrolled.
+      // Long hooks are called in a loop of a few rounds, of which each has the first eights of the keys: all move there in turn.
       u32 held[BLOCK_K / 8][2][HELD > 0 ? HELD : 1];
-      auto each_pair = [&](i32 tile, auto hook) {
-        const i32 pair = tile * (BLOCK_K / 2) + lane % 4;
+      auto each_pair_in = [&](auto rounds, i32 tile, auto hook) {
+        constexpr i32 ROUNDS = decltype(rounds)::count, EIGHTS = BLOCK_K / 8 / ROUNDS;
+        i32 pair = tile * (BLOCK_K / 2) + lane % 4;
+        const auto visit = [&] {
 #pragma unroll
-        for (i32 i = 0; i < BLOCK_K / 8; ++i)
+          for (i32 i = 0; i < EIGHTS; ++i)
 #pragma unroll
-          for (i32 r = 0; r < 2; ++r) {
-            f32 v[2] = {s[i * 4 + r * 2], s[i * 4 + r * 2 + 1]};
-            hook(row, r * 8, pair, i * 4, v, held[i][r]);
-            s[i * 4 + r * 2] = v[0];
-            s[i * 4 + r * 2 + 1] = v[1];
+            for (i32 r = 0; r < 2; ++r) {
+              f32 v[2] = {s[i * 4 + r * 2], s[i * 4 + r * 2 + 1]};
+              hook(row, r * 8, pair, i * 4, v, held[i][r]);
+              s[i * 4 + r * 2] = v[0];
+              s[i * 4 + r * 2 + 1] = v[1];
+            }
+        };
+        if constexpr (ROUNDS == 1) {
+          visit();
+        } else {
+#pragma unroll 1
+          for (i32 round = 0; round < ROUNDS; ++round) {
+            visit();
+            rotate<EIGHTS * 4, BLOCK_K / 2>([&](i32 i) -> f32& { return s[i]; });
+#pragma unroll
+            for (i32 word = 0; word < 2 * HELD; ++word)
+              rotate<EIGHTS, BLOCK_K / 8>([&](i32 i) -> u32& { return held[i][word % 2][word / 2]; });
+            pair += EIGHTS * 4;
           }
+        }
       };
+      auto each_pair = [&](i32 tile, auto hook) { each_pair_in(Rounds<1>(), tile, hook); };
       // Where all keys are seen but their number is open, the first tile of the walk, which may end past the last key, is
       // scored as any tile is, and those behind it are inside: the scores of either are made in one way alone.
       const auto is_inside = [&](i32 tile, auto first) {
+        if constexpr (params.all_seen && params.keys > 0 && params.keys % BLOCK_K == 0) return true;
         return params.all_seen ? !first : tile >= range.inside && tile < range.inside_end;
       };
       // Loads what the hooks of a tile's scores read, long before they do.
@@ -424,7 +443,7 @@ TCC_ENTRY {
         const auto score_pairs = [&](auto small) {
           if constexpr (!params.plain) {
             if (inside) {
-              each_pair(tile, [&](auto query, auto row, auto pair, auto column, auto& v, auto& held) {
+              each_pair_in(Rounds<params.score_rounds>(), tile, [&](auto query, auto row, auto pair, auto column, auto& v, auto& held) {
                 if constexpr (params.small_bits != 0 && params.held_inside > 0)
                   score_inside(TCC_BUFFERS place.batch, query, row, pair, column, small, held, v);
                 else if constexpr (params.small_bits != 0)
@@ -438,7 +457,7 @@ TCC_ENTRY {
             }
           }
           if constexpr (!params.bounded)
-            each_pair(tile, [&](auto query, auto row, auto pair, auto column, auto& v, auto& held) {
+            each_pair_in(Rounds<params.score_rounds>(), tile, [&](auto query, auto row, auto pair, auto column, auto& v, auto& held) {
               if constexpr (params.small_bits != 0 && params.held > 0)
                 score(TCC_BUFFERS place.batch, query, row, pair, column, small, held, v);
               else if constexpr (params.small_bits != 0)
@@ -464,14 +483,26 @@ TCC_ENTRY {
       };
       auto change_weights = [&](auto tile) {
         if constexpr (params.weights == 4) {
+          constexpr i32 ROUNDS = params.weight_rounds, EIGHTS = BLOCK_K / 8 / ROUNDS;
+          const auto visit = [&](i32 key) {
 #pragma unroll
-          for (i32 i = 0; i < BLOCK_K / 8; i += 2)
+            for (i32 i = 0; i < EIGHTS; i += 2)
 #pragma unroll
-            for (i32 r = 0; r < 2; ++r)
-              change_eights(tile * BLOCK_K + i * 8, lane % 4, s + (i * 4 + r * 2), s + (i * 4 + 4 + r * 2),
-                            [&](auto key, auto& v) { weight(TCC_BUFFERS place.batch, row + r * 8, key, v); });
+              for (i32 r = 0; r < 2; ++r)
+                change_eights(key + i * 8, lane % 4, s + (i * 4 + r * 2), s + (i * 4 + 4 + r * 2),
+                              [&](auto key, auto& v) { weight(TCC_BUFFERS place.batch, row + r * 8, key, v); });
+          };
+          if constexpr (ROUNDS == 1) {
+            visit(tile * BLOCK_K);
+          } else {
+#pragma unroll 1
+            for (i32 round = 0; round < ROUNDS; ++round) {
+              visit(tile * BLOCK_K + round * EIGHTS * 8);
+              rotate<EIGHTS * 4, BLOCK_K / 2>([&](i32 i) -> f32& { return s[i]; });
+            }
+          }
         } else if constexpr (params.weights == 2) {
-          each_pair(tile, [&](auto query, auto row, auto pair, auto column, auto& v, auto&) {
+          each_pair_in(Rounds<params.weight_rounds>(), tile, [&](auto query, auto row, auto pair, auto column, auto& v, auto&) {
             weight(TCC_BUFFERS place.batch, query + row, (pair + column) * 2, v);
           });
         }
