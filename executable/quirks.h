@@ -79,8 +79,8 @@ bool matches(std::string_view pattern, std::string_view text);
 
 // Takes from the target what the quirks of its device and driver switch off, and notes it.
 void apply_quirks(Target& target, std::span<const Quirk> quirks);
-// What is wrong with a quirk that parse_quirk() takes, or "": only the compiler knows the names of
-// templates. quirks() leaves out the lines that a rule refuses, with a warning for each.
+// Returns what is wrong with a quirk that parse_quirk() takes, or "": only the compiler knows the
+// names of templates. quirks() leaves out the lines that a rule refuses, with a warning for each.
 using QuirkRule = std::string (*)(const Quirk& quirk);
 class RegisterQuirkRule {
  public:

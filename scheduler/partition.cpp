@@ -328,8 +328,9 @@ class Partitioner {
 
   // Pointwise groups that only one other group reads become its prologue, and reductions a part of
   // it.
-  // What makes an operand of several products, as a rotation of queries does, is one group before
-  // it is weighed against a kernel of its own: a part of it alone would be a kernel more.
+  // The nodes that make an operand of several products, as a rotation of queries does, are one
+  // group before it is weighed against a kernel of its own: a part of it alone would be a kernel
+  // more.
   void absorb_producers() {
     absorb_producers([&](size_t into) {
       const int consumer = groups_.is_pointwise(into) ? groups_.only_consumer(into) : -1;

@@ -87,12 +87,7 @@ class Seeds {
     // Among several products, the scores' is the one that a maximum is taken of.
     for (const size_t first : above) {
       if (nodes_[first]->op->kind != OpKind::contraction) continue;
-      Nodes between = {first};
-      for (const size_t at : above)
-        if (nodes_[at]->op->kind != OpKind::contraction &&
-            std::ranges::any_of(nodes_[at]->inputs,
-                                [&](const Value* input) { return made_by(input, between); }))
-          between.insert(at);
+      Nodes between = made_of(first, above);
       const auto has = [&](ReduceKind kind) {
         return std::ranges::any_of(between, [&](size_t at) { return reduces(nodes_[at], kind); });
       };
@@ -104,6 +99,17 @@ class Seeds {
       return seed;
     }
     return {};
+  }
+
+  // The product `first` with those of `above`, in order, that are made of it and no products.
+  Nodes made_of(size_t first, const Nodes& above) const {
+    Nodes made = {first};
+    for (const size_t at : above)
+      if (nodes_[at]->op->kind != OpKind::contraction &&
+          std::ranges::any_of(nodes_[at]->inputs,
+                              [&](const Value* input) { return made_by(input, made); }))
+        made.insert(at);
+    return made;
   }
 
   // The operands of `second`, back to another product over nodes of any kind, where exponentials
@@ -120,12 +126,7 @@ class Seeds {
     }
     for (const size_t first : above) {
       if (nodes_[first]->op->kind != OpKind::contraction) continue;
-      Nodes between = {first};
-      for (const size_t at : above)
-        if (nodes_[at]->op->kind != OpKind::contraction &&
-            std::ranges::any_of(nodes_[at]->inputs,
-                                [&](const Value* input) { return made_by(input, between); }))
-          between.insert(at);
+      Nodes between = made_of(first, above);
       std::string reason = against_softmax(between, first);
       if (reason.empty()) continue;
       between.insert(position_.at(second));

@@ -140,7 +140,7 @@ AttentionRules rules_of(AttentionPlan plan, const Target& target) {
           kValueRules, kRules};
 }
 
-// What threads do for an operand that they compute, for estimates.
+// The work of threads for an operand that they compute, for estimates.
 struct Computing {
   double slots = 0;  // issue slots of an element; 0: the operand is copied
   double vector = 1;

@@ -17,7 +17,8 @@ struct CoopmatGemm : Gemm {
   bool gathers = false;                 // a convolution's image is computed, element by element
   int64_t subgroup = 32;                // threads
   std::vector<exec::MatrixUnit> units;  // that multiply the plan's A by its B
-  // Of 16-bit operands the unit of whose fragments threads hold elements (fragment_unit()).
+  // The unit of whose fragments threads hold elements (fragment_unit()), where operands have 16
+  // bits.
   std::optional<exec::MatrixUnit> fragments;
 
   // The unit of these sizes, on the sides of a kernel; null: there is none.

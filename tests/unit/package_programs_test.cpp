@@ -336,7 +336,8 @@ TEST_F(PackagePrograms, APipeIsNoPackage) {
   EXPECT_NE(outcome.text.find("not a regular file"), std::string::npos) << outcome.text;
 }
 
-// What quirk files switched off is refused in one line, with the compiler and without it.
+// A kernel of a part that quirk files switched off is refused in one line, with the compiler and
+// without it.
 TEST_F(PackagePrograms, QuirksAreHonoured) {
   const std::string device = lavapipe();
   if (device.empty()) GTEST_SKIP() << "no lavapipe";

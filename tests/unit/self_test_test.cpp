@@ -302,7 +302,8 @@ TEST(IsolatedSelfTest, KernelsThatEndTheProcessOrNeverEndAreSwitchedOff) {
   EXPECT_EQ(report.quirks().size(), 2u);
 }
 
-// What the next process finds of a kernel that ended one is switched off instead of its template.
+// A part that the next process blames for a kernel that ended one is switched off instead of its
+// template.
 TEST(IsolatedSelfTest, BlamesThePartThatTheNextProcessFinds) {
   const auto device = runtime::open_device("null");
   exec::Quirk config = off_template("a stages=2");
