@@ -53,6 +53,10 @@ class Template {
   // Whether it is asked only where $TCC_TEMPLATES names it: its kernels have not run on a device of
   // their target yet.
   virtual bool is_on_trial() const { return false; }
+  // The parameters of its spaces, which take them from here: each with all values that a space may
+  // list, or with none where the region and the target give them. Spaces may lack some. Quirk files
+  // may name these alone; {}: any.
+  virtual std::vector<Parameter> parameters() const { return {}; }
 };
 
 // Makes a template known, from the file that defines it:

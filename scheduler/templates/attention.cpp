@@ -107,22 +107,24 @@ constexpr Rule<AttentionShape, AttentionCase> kRules[] = {
 
 using AttentionRules = RuleSpace<AttentionCase>;
 
-AttentionRules rules_of(AttentionPlan plan, const Target& target) {
+std::vector<Field<AttentionValues>> all_fields() {
   using V = AttentionValues;
-  return {std::make_shared<const AttentionCase>(std::move(plan), target),
-          {{"block_q", {4, 8, 16, 32, 64, 128}, "queries of a workgroup", &V::block_q},
-           {"block_k", {8, 16, 32, 64, 128}, "keys of a tile", &V::block_k},
-           {"block_d",
-            {8, 16, 32},
-            "depths of keys, and keys of values, that are staged at once",
-            &V::block_d},
-           {"thread_q", {1, 2, 4, 8}, "queries of a thread", &V::thread_q},
-           {"thread_k", {1, 2, 4, 8}, "keys of a thread", &V::thread_k},
-           {"split_keys",
-            {1, 2, 4, 8, 16, 32, 64},
-            "workgroups that share the keys of a query",
-            &V::parts}},
-          kValueRules,
+  return {{"block_q", {4, 8, 16, 32, 64, 128}, "queries of a workgroup", &V::block_q},
+          {"block_k", {8, 16, 32, 64, 128}, "keys of a tile", &V::block_k},
+          {"block_d",
+           {8, 16, 32},
+           "depths of keys, and keys of values, that are staged at once",
+           &V::block_d},
+          {"thread_q", {1, 2, 4, 8}, "queries of a thread", &V::thread_q},
+          {"thread_k", {1, 2, 4, 8}, "keys of a thread", &V::thread_k},
+          {"split_keys",
+           {1, 2, 4, 8, 16, 32, 64},
+           "workgroups that share the keys of a query",
+           &V::parts}};
+}
+
+AttentionRules rules_of(AttentionPlan plan, const Target& target) {
+  return {std::make_shared<const AttentionCase>(std::move(plan), target), all_fields(), kValueRules,
           kRules};
 }
 
@@ -295,6 +297,7 @@ class AttentionTemplate : public Template {
   std::string_view name() const override { return "attention"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  std::vector<Parameter> parameters() const override { return parameters_from(all_fields()); }
   int least_workgroup() const override { return 16; }
   // Batches, queries and keys may be open; depths are numbers.
   bool takes_open_dims() const override { return true; }

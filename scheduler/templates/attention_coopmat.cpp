@@ -176,17 +176,16 @@ constexpr Rule<AttentionCoopmat, Attention> kRules[] = {
 
 using AttentionRules = RuleSpace<Attention>;
 
-AttentionRules rules_of(std::shared_ptr<const Attention> of) {
+std::vector<Field<AttentionCoopmat>> all_fields() {
   using V = AttentionCoopmat;
-  std::vector<Field<V>> fields = {
+  return {
       {"block_q", {8, 16, 32, 64, 128, 256}, "rows of a workgroup", &V::block_q},
       {"block_k", {8, 16, 32, 64, 128}, "keys of a tile", &V::block_k},
       {"subgroups_q", {1, 2, 4, 8}, "subgroups that share the rows", &V::subgroups_q},
       {"subgroups_k", {1, 2, 4, 8}, "subgroups that share the keys of a tile", &V::subgroups_k},
-      {"unit_m", of->sizes_of(&MatrixUnit::m), "rows of a matrix", &V::unit_m},
-      {"unit_n", of->sizes_of(&MatrixUnit::n), "columns of a matrix", &V::unit_n},
-      {"unit_k", of->sizes_of(&MatrixUnit::k), "depths, or keys of weights, in a matrix",
-       &V::unit_k},
+      {"unit_m", {}, "rows of a matrix", &V::unit_m},
+      {"unit_n", {}, "columns of a matrix", &V::unit_n},
+      {"unit_k", {}, "depths, or keys of weights, in a matrix", &V::unit_k},
       {"keeps_queries", {0, 1}, "1: queries stay in registers, 0: in shared memory", &V::keeps},
       {"stages", {1, 2}, "slots of tiles of keys and values in shared memory", &V::stages},
       {"split_keys",
@@ -194,6 +193,13 @@ AttentionRules rules_of(std::shared_ptr<const Attention> of) {
        "workgroups that share the keys of a query",
        &V::parts},
   };
+}
+
+AttentionRules rules_of(std::shared_ptr<const Attention> of) {
+  std::vector<Field<AttentionCoopmat>> fields = all_fields();
+  values_of(fields, "unit_m") = of->sizes_of(&MatrixUnit::m);
+  values_of(fields, "unit_n") = of->sizes_of(&MatrixUnit::n);
+  values_of(fields, "unit_k") = of->sizes_of(&MatrixUnit::k);
   return {std::move(of), std::move(fields), kValueRules, kRules};
 }
 
@@ -356,6 +362,7 @@ class AttentionCoopmatTemplate : public Template {
   std::string_view name() const override { return "attention_coopmat"; }
   int version() const override { return 1; }
   int specificity() const override { return 1; }
+  std::vector<Parameter> parameters() const override { return parameters_from(all_fields()); }
   std::string_view unit() const override { return kUnit; }
   // Batches, queries and keys may be open; depths are numbers.
   bool takes_open_dims() const override { return true; }

@@ -111,31 +111,30 @@ constexpr Rule<AttentionSm80, Attention> kRules[] = {
 
 using AttentionRules = RuleSpace<Attention>;
 
-// Tiles of words have room for half as many keys: of the deepest ones, 16 on units with little
-// shared memory.
-std::vector<int64_t> blocks_k(const AttentionPlan& plan) {
-  std::vector<int64_t> blocks = {32, 48, 64, 96, 128};
-  if (element_of(plan.q.dtype) == kernels::Element::tf32) blocks.insert(blocks.begin(), 16);
-  return blocks;
+std::vector<Field<AttentionSm80>> all_fields() {
+  using V = AttentionSm80;
+  return {{"block_q", {16, 32, 64, 128, 256}, "rows of a workgroup", &V::block_q},
+          {"block_k", {16, 32, 48, 64, 96, 128}, "keys of a tile", &V::block_k},
+          {"warps_q", {1, 2, 4, 8}, "warps that share the rows", &V::warps_q},
+          {"warps_k", {1, 2, 4, 8}, "warps that share the keys of a tile", &V::warps_k},
+          {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory", &V::stages},
+          {"split_keys",
+           {1, 2, 4, 8, 16, 32, 64},
+           "workgroups that share the keys of a query",
+           &V::parts},
+          {"cluster",
+           {1, 2, 4, 8},
+           "workgroups of a cluster that share the keys of a query",
+           &V::cluster}};
 }
 
 AttentionRules rules_of(AttentionPlan plan, const Target& target) {
-  using V = AttentionSm80;
-  std::vector<Field<V>> fields = {
-      {"block_q", {16, 32, 64, 128, 256}, "rows of a workgroup", &V::block_q},
-      {"block_k", blocks_k(plan), "keys of a tile", &V::block_k},
-      {"warps_q", {1, 2, 4, 8}, "warps that share the rows", &V::warps_q},
-      {"warps_k", {1, 2, 4, 8}, "warps that share the keys of a tile", &V::warps_k},
-      {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory", &V::stages},
-      {"split_keys",
-       {1, 2, 4, 8, 16, 32, 64},
-       "workgroups that share the keys of a query",
-       &V::parts}};
-  if (target.max_cluster >= 8)
-    fields.push_back({"cluster",
-                      {1, 2, 4, 8},
-                      "workgroups of a cluster that share the keys of a query",
-                      &V::cluster});
+  std::vector<Field<AttentionSm80>> fields = all_fields();
+  // Tiles of words have room for half as many keys: of the deepest ones, 16 on units with little
+  // shared memory.
+  if (element_of(plan.q.dtype) != kernels::Element::tf32)
+    std::erase(values_of(fields, "block_k"), 16);
+  if (target.max_cluster < 8) leave_out(fields, "cluster");
   return {std::make_shared<const Attention>(std::move(plan), target), std::move(fields),
           kValueRules, kRules};
 }
@@ -293,6 +292,7 @@ class AttentionSm80Template : public Template {
   std::string_view name() const override { return "attention_sm80"; }
   int version() const override { return 1; }
   int specificity() const override { return 1; }
+  std::vector<Parameter> parameters() const override { return parameters_from(all_fields()); }
   std::string_view unit() const override { return "mma"; }
   // Batches, queries and keys may be open; depths are numbers.
   bool takes_open_dims() const override { return true; }

@@ -92,29 +92,34 @@ constexpr Rule<AttentionSm90, Attention> kRules[] = {
 
 using AttentionRules = RuleSpace<Attention>;
 
-AttentionRules rules_of(AttentionPlan plan, const Target& target) {
+std::vector<Field<AttentionSm90>> all_fields() {
   using V = AttentionSm90;
+  return {{"groups", {1, 2, 3}, "warpgroups that multiply, 64 queries each", &V::groups},
+          {"block_k",
+           {16, 32, 64, 80, 96, 112, 128, 160, 176, 192, 208, 224},
+           "keys of a tile",
+           &V::block_k},
+          {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory", &V::stages},
+          {"query_stages", {1, 2}, "tiles of queries in shared memory", &V::query_stages},
+          {"split_keys",
+           {1, 2, 4, 8, 16, 32, 64},
+           "workgroups that share the keys of a query",
+           &V::parts},
+          {"turns",
+           {0, 1},
+           "whether groups take turns: one weighs while the others multiply",
+           &V::turns}};
+}
+
+AttentionRules rules_of(AttentionPlan plan, const Target& target) {
+  std::vector<Field<AttentionSm90>> fields = all_fields();
   // Keys are split where tiles of queries leave units idle.
-  std::vector<int64_t> splits = {1};
   const int64_t tiles = plan.batches() * ceil_div(plan.queries, 64);
-  while (splits.back() < 64 && tiles * splits.back() < 2 * target.compute_units)
-    splits.push_back(splits.back() * 2);
+  std::erase_if(values_of(fields, "split_keys"), [&](int64_t parts) {
+    return parts > 1 && tiles * (parts / 2) >= 2 * target.compute_units;
+  });
   return {
-      std::make_shared<const Attention>(std::move(plan), target),
-      {{"groups", {1, 2, 3}, "warpgroups that multiply, 64 queries each", &V::groups},
-       {"block_k",
-        {16, 32, 64, 80, 96, 112, 128, 160, 176, 192, 208, 224},
-        "keys of a tile",
-        &V::block_k},
-       {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory", &V::stages},
-       {"query_stages", {1, 2}, "tiles of queries in shared memory", &V::query_stages},
-       {"split_keys", std::move(splits), "workgroups that share the keys of a query", &V::parts},
-       {"turns",
-        {0, 1},
-        "whether groups take turns: one weighs while the others multiply",
-        &V::turns}},
-      {},
-      kRules};
+      std::make_shared<const Attention>(std::move(plan), target), std::move(fields), {}, kRules};
 }
 
 class Sm90Attention : public AttentionCandidate<Attention> {
@@ -286,6 +291,7 @@ class AttentionSm90Template : public Template {
   std::string_view name() const override { return "attention_sm90"; }
   int version() const override { return 1; }
   int specificity() const override { return 2; }
+  std::vector<Parameter> parameters() const override { return parameters_from(all_fields()); }
   std::string_view unit() const override { return "wgmma"; }
   // Batches, queries and keys may be open; depths are numbers.
   bool takes_open_dims() const override { return true; }

@@ -84,6 +84,16 @@ std::vector<int64_t> workgroup_sizes(const Target& target) {
   return sizes;
 }
 
+std::vector<int64_t>& values_of(std::vector<Parameter>& parameters, std::string_view name) {
+  const auto found = std::ranges::find(parameters, name, &Parameter::name);
+  TCC_CHECK(found != parameters.end(), "no parameter '", name, "'");
+  return found->values;
+}
+
+void leave_out(std::vector<Parameter>& parameters, std::string_view name) {
+  std::erase_if(parameters, [&](const Parameter& one) { return one.name == name; });
+}
+
 int64_t power_of_two_at_least(int64_t n) {
   int64_t p = 1;
   while (p < n) p *= 2;

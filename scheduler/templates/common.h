@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/sizes.h"
@@ -19,8 +20,8 @@ void append(Block& block, Block more);
 // The body where all of the conditions hold.
 Block guarded(std::span<const Expr> conditions, Block body);
 
-// Returns `body` whose stores happen where `condition` holds, and all else anywhere. Assemblers move
-// loads into a branch from before it, so that they are waited for there; those of a store's
+// Returns `body` whose stores happen where `condition` holds, and all else anywhere. Assemblers
+// move loads into a branch from before it, so that they are waited for there; those of a store's
 // condition stay.
 Block stores_where(const Expr& condition, Block body);
 
@@ -54,6 +55,10 @@ std::vector<SymInt> memory_order_index(const SymInt& linear, const ir::Shape& sh
 int64_t fewest_threads(const Target& target);
 // The sizes of workgroups that a config may have: powers of two from those on.
 std::vector<int64_t> workgroup_sizes(const Target& target);
+// The values of the parameter of that name.
+std::vector<int64_t>& values_of(std::vector<Parameter>& parameters, std::string_view name);
+// Removes the parameter of that name.
+void leave_out(std::vector<Parameter>& parameters, std::string_view name);
 
 // The power of two at or above / below n (n >= 1).
 int64_t power_of_two_at_least(int64_t n);

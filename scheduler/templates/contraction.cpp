@@ -171,6 +171,7 @@ class ContractionTemplate : public Template {
   std::string_view name() const override { return "contraction"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  std::vector<Parameter> parameters() const override { return parameters_from(all_fma_fields()); }
   bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {

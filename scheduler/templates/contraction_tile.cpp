@@ -98,8 +98,8 @@ int64_t FmaTile::tile_bytes(int element) const {
   return 2 * block_k * (block_m + block_n + 8) * element;
 }
 
-FmaRules fma_rules(const FmaProduct& product, const Target& target) {
-  std::vector<Field<FmaTile>> fields = {
+std::vector<Field<FmaTile>> all_fma_fields() {
+  return {
       {"block_m", {8, 16, 32, 64, 128, 256}, "rows of a workgroup's tile", &FmaTile::block_m},
       {"block_n", {8, 16, 32, 64, 128, 256}, "columns of a workgroup's tile", &FmaTile::block_n},
       {"block_k",
@@ -112,12 +112,15 @@ FmaRules fma_rules(const FmaProduct& product, const Target& target) {
        {1, 2, 4, 8},
        "groups of threads that share the products of a tile",
        &FmaTile::slices},
+      {"cluster", {1, 2, 4, 8}, "workgroups that share k", &FmaTile::cluster},
   };
-  std::vector<int64_t> clusters;
-  for (int64_t cluster = 1; cluster <= std::min(8, target.max_cluster); cluster *= 2)
-    clusters.push_back(cluster);
-  if (clusters.size() > 1)
-    fields.push_back({"cluster", clusters, "workgroups that share k", &FmaTile::cluster});
+}
+
+FmaRules fma_rules(const FmaProduct& product, const Target& target) {
+  std::vector<Field<FmaTile>> fields = all_fma_fields();
+  std::vector<int64_t>& clusters = values_of(fields, "cluster");
+  std::erase_if(clusters, [&](int64_t cluster) { return cluster > target.max_cluster; });
+  if (clusters.size() <= 1) leave_out(fields, "cluster");
   return {std::make_shared<const FmaCase>(product, target), std::move(fields), {}, kRules};
 }
 

@@ -56,6 +56,7 @@ struct FmaCase {
   Target target;
 };
 using FmaRules = RuleSpace<FmaCase>;
+std::vector<Field<FmaTile>> all_fma_fields();
 // On targets without clusters there is no such parameter.
 FmaRules fma_rules(const FmaProduct& product, const Target& target);
 

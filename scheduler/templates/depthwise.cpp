@@ -567,6 +567,7 @@ class DepthwiseTemplate : public Template {
   std::string_view name() const override { return "depthwise"; }
   int version() const override { return 2; }
   int specificity() const override { return 1; }
+  std::vector<Parameter> parameters() const override { return parameters_from(all_fields()); }
   // Groups of several channels are products, too, which other templates compute. Where the pixels
   // of a row are neighbours, short rows may be faster element by element.
   bool is_compared(const Region& region) const override {

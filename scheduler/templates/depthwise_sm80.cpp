@@ -142,17 +142,19 @@ constexpr Rule<DepthwiseSm80, DepthwiseSm80Case> kRules[] = {
 
 using DepthwiseSm80Rules = RuleSpace<DepthwiseSm80Case>;
 
-DepthwiseSm80Rules rules_of(Plan plan, const Target& target) {
+std::vector<Field<DepthwiseSm80>> all_fields() {
   using D = DepthwiseSm80;
   return {
-      std::make_shared<const DepthwiseSm80Case>(std::move(plan), target),
-      {{"block_channels", {8, 16, 24, 32, 48, 64}, "channels of a workgroup", &D::block_channels},
-       {"rows", {2, 4, 6, 8, 10, 14, 16, 20, 28}, "rows of a tile", &D::rows},
-       {"columns", {8, 16, 24, 32, 40, 48, 56, 64}, "columns of a tile", &D::columns},
-       {"parts", {1, 2, 3, 4, 8}, "tiles of a workgroup", &D::parts},
-       {"warps", {2, 4, 8}, "warps of a workgroup", &D::warps}},
-      {},
-      kRules};
+      {"block_channels", {8, 16, 24, 32, 48, 64}, "channels of a workgroup", &D::block_channels},
+      {"rows", {2, 4, 6, 8, 10, 14, 16, 20, 28}, "rows of a tile", &D::rows},
+      {"columns", {8, 16, 24, 32, 40, 48, 56, 64}, "columns of a tile", &D::columns},
+      {"parts", {1, 2, 3, 4, 8}, "tiles of a workgroup", &D::parts},
+      {"warps", {2, 4, 8}, "warps of a workgroup", &D::warps}};
+}
+
+DepthwiseSm80Rules rules_of(Plan plan, const Target& target) {
+  return {
+      std::make_shared<const DepthwiseSm80Case>(std::move(plan), target), all_fields(), {}, kRules};
 }
 
 class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
@@ -308,6 +310,7 @@ class DepthwiseSm80Template : public Template {
   std::string_view name() const override { return "depthwise_sm80"; }
   int version() const override { return 1; }
   int specificity() const override { return 1; }
+  std::vector<Parameter> parameters() const override { return parameters_from(all_fields()); }
   std::string_view unit() const override { return "mma"; }
 
   Match match(const Region& region, const Target& target) const override {

@@ -1,7 +1,6 @@
 #include "scheduler/templates/depthwise_tile.h"
 
 #include <bit>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -112,51 +111,47 @@ constexpr Rule<Tile, DepthwiseCase> kRules[] = {
 
 }  // namespace
 
-DepthwiseRules rules_of(const Plan& plan, const Target& target) {
-  // A workgroup's channels: parts of them all, or whole sectors with a rest.
-  constexpr int64_t kMost = 256;
-  std::set<int64_t> channels;
-  for (int64_t c = 1; c <= std::min(plan.channels, kMost); ++c) {
-    const bool divides = plan.channels % c == 0, is_sector = c % 8 == 0;
-    if (c == plan.channels || (divides && is_sector) || c == 32 || c == 64) channels.insert(c);
-  }
-  if (plan.by_rows) {
-    // A thread has one channel, and reads its filter.
-    std::vector<int64_t> some;
-    for (const int64_t count : {1, 2, 3, 4, 6, 8, 12, 16, 32, 64})
-      if (count <= plan.channels) some.push_back(count);
-    return {
-        std::make_shared<const DepthwiseCase>(plan, target),
-        {{"vector", {1}, "neighbouring channels of a thread", &Choice::vector},
-         {"channels", some, "channels of a workgroup", &Choice::channels},
-         {"strip", {1, 2, 4, 5, 7, 8, 14, 16}, "neighbouring pixels of a thread", &Choice::strip},
-         {"rows", {1, 2, 4, 5, 7, 8, 14, 16}, "rows of a thread", &Choice::rows},
-         {"strips",
-          {1, 2, 4, 7, 8, 14, 16, 32},
-          "strips of a workgroup, side by side",
-          &Choice::strips},
-         {"bands", {1, 2, 4, 8}, "bands of rows of a workgroup", &Choice::bands},
-         {"staged", {0}, "threads read the filter", &Choice::staged}},
-        kValueRules,
-        kRules};
-  }
-  std::vector<Field<Choice>> fields = {
+std::vector<Field<Choice>> all_fields() {
+  return {
       {"vector", {1, 2, 4, 8}, "neighbouring channels of a thread", &Choice::vector},
-      {"channels",
-       {channels.begin(), channels.end()},
-       "channels of a workgroup",
-       &Choice::channels},
+      {"channels", {}, "channels of a workgroup", &Choice::channels},
       {"strip", {1, 2, 4, 5, 7, 8, 14, 16}, "neighbouring pixels of a thread", &Choice::strip},
       {"rows", {1, 2, 4, 5, 7, 8, 14, 16}, "rows of a thread", &Choice::rows},
-      {"strips", {1, 2, 4, 8}, "strips of a workgroup, side by side", &Choice::strips},
+      {"strips",
+       {1, 2, 4, 7, 8, 14, 16, 32},
+       "strips of a workgroup, side by side",
+       &Choice::strips},
       {"bands", {1, 2, 4, 8}, "bands of rows of a workgroup", &Choice::bands},
-      {"staged", {0, 1}, "1: the filter is in shared memory; 0: threads read it", &Choice::staged}};
-  if (plan.inputs > 1) {
-    std::vector<int64_t> inputs;
-    for (const int64_t count : {1, 2, 4, 8, 16})
-      if (plan.inputs % count == 0) inputs.push_back(count);
-    fields.push_back(
-        {"inputs", inputs, "channels of a group that are read at once", &Choice::inputs});
+      {"staged", {0, 1}, "1: the filter is in shared memory; 0: threads read it", &Choice::staged},
+      {"inputs", {1, 2, 4, 8, 16}, "channels of a group that are read at once", &Choice::inputs},
+  };
+}
+
+DepthwiseRules rules_of(const Plan& plan, const Target& target) {
+  std::vector<Field<Choice>> fields = all_fields();
+  std::vector<int64_t>& channels = values_of(fields, "channels");
+  if (plan.by_rows) {
+    // A thread has one channel, and reads its filter.
+    for (const int64_t count : {1, 2, 3, 4, 6, 8, 12, 16, 32, 64})
+      if (count <= plan.channels) channels.push_back(count);
+    values_of(fields, "vector") = {1};
+    values_of(fields, "staged") = {0};
+    leave_out(fields, "inputs");
+  } else {
+    // A workgroup's channels: parts of them all, or whole sectors with a rest.
+    constexpr int64_t kMost = 256;
+    for (int64_t c = 1; c <= std::min(plan.channels, kMost); ++c) {
+      const bool divides = plan.channels % c == 0, is_sector = c % 8 == 0;
+      if (c == plan.channels || (divides && is_sector) || c == 32 || c == 64) channels.push_back(c);
+    }
+    std::erase_if(values_of(fields, "strips"), [](int64_t count) {
+      return count > 8 || !std::has_single_bit(static_cast<uint64_t>(count));
+    });
+    if (plan.inputs > 1)
+      std::erase_if(values_of(fields, "inputs"),
+                    [&](int64_t count) { return plan.inputs % count != 0; });
+    else
+      leave_out(fields, "inputs");
   }
   return {std::make_shared<const DepthwiseCase>(plan, target), std::move(fields), kValueRules,
           kRules};

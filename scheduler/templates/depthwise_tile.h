@@ -138,6 +138,7 @@ struct DepthwiseCase {
 };
 
 using DepthwiseRules = RuleSpace<DepthwiseCase>;
+std::vector<Field<Choice>> all_fields();
 DepthwiseRules rules_of(const Plan& plan, const Target& target);
 
 }  // namespace tcc::sched::template_depthwise

@@ -48,13 +48,18 @@ struct Neighbours {
 
 SymInt ElementsPart::elements() const { return ir::product(ir::stored_part(*outputs_[0]).shape()); }
 
-ConfigSpace ElementsPart::space(const Target& target) {
-  ConfigSpace space;
-  space.parameters = {
-      {"threads", workgroup_sizes(target), "threads of a workgroup"},
+std::vector<Parameter> ElementsPart::parameters() {
+  return {
+      {"threads", {}, "threads of a workgroup"},
       {"vector", {1, 2, 4, 8, 16}, "neighbouring elements of one vector access"},
       {"vectors", {1, 2, 4, 8}, "vectors of one thread; neighbours where they share loads"},
   };
+}
+
+ConfigSpace ElementsPart::space(const Target& target) {
+  ConfigSpace space;
+  space.parameters = parameters();
+  values_of(space.parameters, "threads") = workgroup_sizes(target);
   space.constraints = {
       {"a workgroup of this device has fewer threads",
        [max = target.max_workgroup_size](const Config& c) { return c["threads"] <= max; }},

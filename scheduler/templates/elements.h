@@ -30,6 +30,7 @@ class ElementsPart {
   // axis for the workgroup's own number.
   Block body(const Config& config, const std::function<SymInt(const SymInt& grid)>& block_of) const;
 
+  static std::vector<Parameter> parameters();
   static ConfigSpace space(const Target& target);
 
  private:

@@ -110,16 +110,16 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
   // The plan has the loads of the device source.
   void restrict_loads(MatrixOperand&) const override {}
 
-  std::vector<Parameter> parameters(const CoopmatGemm& gemm) const override {
+  std::vector<Parameter> own_parameters() const override {
     return {
         {"block_m", {16, 32, 64, 96, 128, 192, 256}, "rows of a workgroup's tile"},
         {"block_n", {16, 32, 64, 96, 128, 192, 256}, "columns of a workgroup's tile"},
         {"block_k", {16, 32, 64, 96, 128}, "elements of k in a tile"},
         {"subgroups_m", {1, 2, 4}, "subgroups along the tile's rows"},
         {"subgroups_n", {1, 2, 4}, "subgroups along the tile's columns"},
-        {"unit_m", sizes_of(gemm, &exec::MatrixUnit::m), "rows of a matrix"},
-        {"unit_n", sizes_of(gemm, &exec::MatrixUnit::n), "columns of a matrix"},
-        {"unit_k", sizes_of(gemm, &exec::MatrixUnit::k), "elements of k in a matrix"},
+        {"unit_m", {}, "rows of a matrix"},
+        {"unit_n", {}, "columns of a matrix"},
+        {"unit_k", {}, "elements of k in a matrix"},
         {"stages", {1, 2}, "tiles in shared memory"},
         {"paired",
          {0, 1},
@@ -130,6 +130,12 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
         {"slices", {1, 2, 4, 8}, "groups of subgroups that share the k of a tile"},
         {"band", {1, 4, 8}, "rows of tiles that are walked together"},
     };
+  }
+
+  void narrow(std::vector<Parameter>& parameters, const CoopmatGemm& gemm) const override {
+    values_of(parameters, "unit_m") = sizes_of(gemm, &exec::MatrixUnit::m);
+    values_of(parameters, "unit_n") = sizes_of(gemm, &exec::MatrixUnit::n);
+    values_of(parameters, "unit_k") = sizes_of(gemm, &exec::MatrixUnit::k);
   }
 
   std::vector<Constraint> constraints(const Target& target) const override {

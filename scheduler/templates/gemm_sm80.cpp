@@ -119,7 +119,7 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
     operand.major_k = true;
   }
 
-  std::vector<Parameter> parameters(const ConvGemm&) const override {
+  std::vector<Parameter> own_parameters() const override {
     return {
         {"block_m", {16, 32, 64, 128, 256}, "rows of a workgroup's tile"},
         {"block_n", {16, 32, 64, 128, 256}, "columns of a workgroup's tile"},

@@ -347,7 +347,7 @@ class GemmSm90Template : public GemmTemplate<Shape, Case> {
     if (!transposes) operand.major_k = true;
   }
 
-  std::vector<Parameter> parameters(const ConvGemm&) const override {
+  std::vector<Parameter> own_parameters() const override {
     return {
         {"block_m", {64, 128, 192, 256}, "rows of a tile"},
         {"block_n", {8, 16, 32, 64, 96, 128, 160, 192, 224, 256}, "columns of a tile"},
@@ -535,7 +535,7 @@ class FmaSm90Template : public GemmSm90Template {
 
   void restrict_loads(MatrixOperand&) const override {}
 
-  std::vector<Parameter> parameters(const ConvGemm&) const override {
+  std::vector<Parameter> own_parameters() const override {
     return {
         {"block_m", {64, 128, 192, 256}, "rows of a tile"},
         {"block_n", {8, 16, 32, 48, 64, 80, 96, 112, 128}, "columns of a tile"},

@@ -32,6 +32,12 @@ class GemmTemplate : public Template {
   // Configs are chosen at the usual sizes.
   bool takes_open_dims() const final { return true; }
 
+  std::vector<Parameter> parameters() const final {
+    std::vector<Parameter> all = own_parameters();
+    all.push_back({"swapped", {0, 1}, "whether the tile's rows are the result's columns"});
+    return all;
+  }
+
   Match match(const Region& region, const Target& target) const final {
     OrRefusal<Plan> gemm = plan(region, target);
     if (!gemm) return gemm.refusal();
@@ -59,7 +65,9 @@ class GemmTemplate : public Template {
   // Leaves the loads that the device source has.
   virtual void restrict_loads(MatrixOperand& operand) const = 0;
   // "block_m", "block_n" and "band" among them; "swapped" is added.
-  virtual std::vector<Parameter> parameters(const Plan& plan) const = 0;
+  virtual std::vector<Parameter> own_parameters() const = 0;
+  // Those of a plan's space: gives the values that own_parameters() leaves to plans.
+  virtual void narrow(std::vector<Parameter>& /*parameters*/, const Plan& /*plan*/) const {}
   virtual std::vector<Constraint> constraints(const Target& target) const = 0;
   // Configs without "band" and "swapped", for fastest_candidate().
   virtual std::vector<Config> candidates(const Plan& plan) const = 0;
@@ -125,9 +133,8 @@ class GemmTemplate : public Template {
 
     ConfigSpace make_space() const override {
       ConfigSpace space;
-      space.parameters = outline_.parameters(gemm_->plan);
-      space.parameters.push_back(
-          {"swapped", {0, 1}, "whether the tile's rows are the result's columns"});
+      space.parameters = outline_.parameters();
+      outline_.narrow(space.parameters, gemm_->plan);
       space.constraints.push_back(ConfigSpace::Constraint(
           [gemm = gemm_, constraints = Constraints(outline_, this->target())](
               const Config& config) -> std::string {

@@ -218,22 +218,13 @@ class StreamedProduct : public ProductCandidate {
   ConfigSpace make_space() const override {
     const Gemv& gemv = gemv_;
     ConfigSpace space;
-    space.parameters = {
-        {"rows", row_counts(), "rows of a workgroup"},
-        {"columns", {1, 2, 4, 8}, "neighbouring columns of a thread"},
-        {"lanes_n",
-         {1, 2, 4, 8},
-         "threads of a subgroup along the columns; the others are along k"},
-        {"warps_n", {1, 2, 4}, "subgroups along the columns"},
-        {"warps_k", {1, 2, 4, 8, 16}, "subgroups along k"},
-        {"k_unit", {1, 2, 4, 8}, "neighbouring k that a thread takes at once"},
-        {"unroll", {1, 2, 4}, "units in flight"},
-    };
-    if (gemv.clusters > 1) {
-      Parameter& cluster = space.parameters.emplace_back(
-          Parameter{"cluster", {}, "workgroups that share the sums along k"});
-      for (int64_t size = 1; size <= gemv.clusters; size *= 2) cluster.values.push_back(size);
-    }
+    space.parameters = kernel_template().parameters();
+    values_of(space.parameters, "rows") = row_counts();
+    if (gemv.clusters > 1)
+      std::erase_if(values_of(space.parameters, "cluster"),
+                    [&](int64_t size) { return size > gemv.clusters; });
+    else
+      leave_out(space.parameters, "cluster");
     space.complete = [m = gemv.m()](Config& config) {
       if (!config.has("rows")) config.set("rows", m);
     };
@@ -479,6 +470,20 @@ class GemvTemplate : public Template {
   std::string_view name() const override { return "gemv"; }
   int version() const override { return 1; }
   int specificity() const override { return 3; }
+  std::vector<Parameter> parameters() const override {
+    return {
+        {"rows", {}, "rows of a workgroup"},
+        {"columns", {1, 2, 4, 8}, "neighbouring columns of a thread"},
+        {"lanes_n",
+         {1, 2, 4, 8},
+         "threads of a subgroup along the columns; the others are along k"},
+        {"warps_n", {1, 2, 4}, "subgroups along the columns"},
+        {"warps_k", {1, 2, 4, 8, 16}, "subgroups along k"},
+        {"k_unit", {1, 2, 4, 8}, "neighbouring k that a thread takes at once"},
+        {"unroll", {1, 2, 4}, "units in flight"},
+        {"cluster", {1, 2, 4, 8}, "workgroups that share the sums along k"},
+    };
+  }
   bool takes_open_dims() const override { return true; }
 
   Match match(const Region& region, const Target& target) const override {

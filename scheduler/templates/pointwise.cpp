@@ -73,6 +73,7 @@ class Pointwise : public Template {
   std::string_view name() const override { return "pointwise"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  std::vector<Parameter> parameters() const override { return ElementsPart::parameters(); }
   int least_workgroup() const override { return 1; }
   bool takes_open_dims() const override { return true; }
 

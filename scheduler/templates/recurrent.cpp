@@ -132,25 +132,27 @@ constexpr Rule<RecurrentShape, RecurrentCase> kRules[] = {
 
 using RecurrentRules = RuleSpace<RecurrentCase>;
 
-RecurrentRules rules_of(RecurrentPlan plan, const Target& target) {
+std::vector<Field<RecurrentValues>> all_fields() {
   using V = RecurrentValues;
-  return {std::make_shared<const RecurrentCase>(std::move(plan), target),
-          {{"rows", {1, 2, 4, 8, 16}, "rows of the batch that a workgroup has", &V::rows},
-           {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup", &V::threads},
-           {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum", &V::shares},
-           {"thread_columns",
-            {1, 2, 4, 8},
-            "columns of the weights that a thread multiplies at once",
-            &V::thread_columns},
-           {"thread_rows",
-            {1, 2, 4, 8},
-            "rows of the state that it multiplies at once",
-            &V::thread_rows},
-           {"weights",
-            {kInShared, kInRegisters, kInMemory},
-            "the weights stay in shared memory (0) or registers (1), or are read at each step (2)",
-            &V::weights}},
-          kValueRules,
+  return {{"rows", {1, 2, 4, 8, 16}, "rows of the batch that a workgroup has", &V::rows},
+          {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup", &V::threads},
+          {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum", &V::shares},
+          {"thread_columns",
+           {1, 2, 4, 8},
+           "columns of the weights that a thread multiplies at once",
+           &V::thread_columns},
+          {"thread_rows",
+           {1, 2, 4, 8},
+           "rows of the state that it multiplies at once",
+           &V::thread_rows},
+          {"weights",
+           {kInShared, kInRegisters, kInMemory},
+           "the weights stay in shared memory (0) or registers (1), or are read at each step (2)",
+           &V::weights}};
+}
+
+RecurrentRules rules_of(RecurrentPlan plan, const Target& target) {
+  return {std::make_shared<const RecurrentCase>(std::move(plan), target), all_fields(), kValueRules,
           kRules};
 }
 
@@ -260,6 +262,7 @@ class RecurrentTemplate : public Template {
   std::string_view name() const override { return "recurrent"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  std::vector<Parameter> parameters() const override { return parameters_from(all_fields()); }
   bool takes_composites() const override { return true; }
   // Steps and rows of the batch may be open.
   bool takes_open_dims() const override { return true; }

@@ -227,29 +227,31 @@ constexpr Rule<UnitsShape, UnitsCase> kRules[] = {
 
 using UnitsRules = RuleSpace<UnitsCase>;
 
-UnitsRules rules_of(RecurrentPlan plan, Exchange exchange, const Target& target) {
+std::vector<Field<UnitsValues>> all_fields() {
   using V = UnitsValues;
-  return {std::make_shared<const UnitsCase>(std::move(plan), exchange, target),
-          {{"rows", {1, 2, 4, 8, 16, 32, 64}, "rows of the batch that a workgroup has", &V::rows},
-           {"units", {1, 2, 4, 8, 12, 16, 24, 32}, "hidden units that it has", &V::units},
-           {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup", &V::threads},
-           {"matrix", {0, 1}, "products are of FMAs (0) or of matrix units (1)", &V::matrix},
-           {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum of FMAs", &V::shares},
-           {"thread_columns",
-            {1, 2, 4, 8},
-            "columns of the weights that a thread multiplies at once",
-            &V::thread_columns},
-           {"thread_rows",
-            {1, 2, 4, 8},
-            "rows of the state that it multiplies at once",
-            &V::thread_rows},
-           {"weights",
-            {kInShared, kInRegisters, kInMemory},
-            "the weights stay in shared memory (0) or registers (1), or are read at each step (2); "
-            "of matrix units, what exceeds the registers (1) is in shared memory",
-            &V::weights}},
-          kValueRules,
-          kRules};
+  return {{"rows", {1, 2, 4, 8, 16, 32, 64}, "rows of the batch that a workgroup has", &V::rows},
+          {"units", {1, 2, 4, 8, 12, 16, 24, 32}, "hidden units that it has", &V::units},
+          {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup", &V::threads},
+          {"matrix", {0, 1}, "products are of FMAs (0) or of matrix units (1)", &V::matrix},
+          {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum of FMAs", &V::shares},
+          {"thread_columns",
+           {1, 2, 4, 8},
+           "columns of the weights that a thread multiplies at once",
+           &V::thread_columns},
+          {"thread_rows",
+           {1, 2, 4, 8},
+           "rows of the state that it multiplies at once",
+           &V::thread_rows},
+          {"weights",
+           {kInShared, kInRegisters, kInMemory},
+           "the weights stay in shared memory (0) or registers (1), or are read at each step (2); "
+           "of matrix units, what exceeds the registers (1) is in shared memory",
+           &V::weights}};
+}
+
+UnitsRules rules_of(RecurrentPlan plan, Exchange exchange, const Target& target) {
+  return {std::make_shared<const UnitsCase>(std::move(plan), exchange, target), all_fields(),
+          kValueRules, kRules};
 }
 
 // Predicts the seconds of a shape. For a single row they are twice what an H200 takes.
@@ -469,6 +471,7 @@ class UnitsTemplate : public Template {
   explicit UnitsTemplate(Exchange exchange) : exchange_(exchange) {}
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  std::vector<Parameter> parameters() const override { return parameters_from(all_fields()); }
   bool takes_composites() const override { return true; }
   // Steps and rows of the batch may be open.
   bool takes_open_dims() const override { return true; }

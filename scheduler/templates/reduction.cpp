@@ -248,27 +248,17 @@ class Rows : public Candidate {
     const Target& target = this->target();
     const ReductionPlan& plan = plan_;
     ConfigSpace space;
-    space.parameters = {
-        {"row_threads", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "threads that share a row"},
-        {"rows", {1, 2, 4, 8, 16, 32, 64, 128, 256}, "rows of a workgroup"},
-        {"vector",
-         {1, 2, 4, 8},
-         "neighbouring columns of one access; neighbouring rows where those are contiguous"},
-        {"keep",
-         {0, 1, 2},
-         "keep the row in registers between stages; 2: load first what only the outputs read, too"},
-    };
-    if (may_cluster(plan, target)) {
-      space.parameters.push_back({"cluster", {1, 2, 4, 8}, "workgroups that share a row"});
-      std::erase_if(space.parameters.back().values,
+    space.parameters = kernel_template().parameters();
+    if (may_cluster(plan, target))
+      std::erase_if(values_of(space.parameters, "cluster"),
                     [&](int64_t cluster) { return cluster > target.max_cluster; });
-    }
+    else
+      leave_out(space.parameters, "cluster");
     // A kernel of open rows serves all of its range, beside those of shorter ranges.
-    if (!plan.columns.is_const()) {
-      space.parameters.push_back(
-          {"kept_vectors", kKeptVectors, "vectors of a row of open length that a thread keeps"});
+    if (plan.columns.is_const())
+      leave_out(space.parameters, "kept_vectors");
+    else
       space.complete = [plan](Config& config) { complete(config, plan); };
-    }
     const int64_t most_cols =
         plan.columns.is_const() ? std::max<int64_t>(plan.cols, 1) : int64_t{ir::kMostSize};
     space.constraints = {
@@ -541,6 +531,20 @@ class Reduction : public Template {
   std::string_view name() const override { return "reduction"; }
   int version() const override { return 2; }
   int specificity() const override { return 0; }
+  std::vector<Parameter> parameters() const override {
+    return {
+        {"row_threads", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "threads that share a row"},
+        {"rows", {1, 2, 4, 8, 16, 32, 64, 128, 256}, "rows of a workgroup"},
+        {"vector",
+         {1, 2, 4, 8},
+         "neighbouring columns of one access; neighbouring rows where those are contiguous"},
+        {"keep",
+         {0, 1, 2},
+         "keep the row in registers between stages; 2: load first what only the outputs read, too"},
+        {"cluster", {1, 2, 4, 8}, "workgroups that share a row"},
+        {"kept_vectors", kKeptVectors, "vectors of a row of open length that a thread keeps"},
+    };
+  }
   int least_workgroup() const override { return 1; }
   bool takes_open_dims() const override { return true; }
 

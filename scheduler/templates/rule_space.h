@@ -33,6 +33,28 @@ struct Field {
   std::function<int64_t(const Values&)> get;
 };
 
+// The parameters alone, for Template::parameters().
+template <class Values>
+std::vector<Parameter> parameters_from(const std::vector<Field<Values>>& fields) {
+  std::vector<Parameter> parameters;
+  for (const Field<Values>& field : fields) parameters.push_back(field.parameter);
+  return parameters;
+}
+
+// The values of the parameter of that name.
+template <class Values>
+std::vector<int64_t>& values_of(std::vector<Field<Values>>& fields, std::string_view name) {
+  for (Field<Values>& field : fields)
+    if (field.parameter.name == name) return field.parameter.values;
+  TCC_CHECK(false, "no parameter '", name, "'");
+}
+
+// Removes the parameter of that name.
+template <class Values>
+void leave_out(std::vector<Field<Values>>& fields, std::string_view name) {
+  std::erase_if(fields, [&](const Field<Values>& field) { return field.parameter.name == name; });
+}
+
 template <class Subject, class Case>
 struct Rule {
   const char* reason;
@@ -63,7 +85,7 @@ class RuleSpace {
 
   ConfigSpace space() const {
     ConfigSpace space;
-    for (const Field<Values>& field : fields_) space.parameters.push_back(field.parameter);
+    space.parameters = parameters_from(fields_);
     space.constraints.push_back(
         ConfigSpace::Constraint([rules = *this](const Config& config) -> std::string {
           const char* reason = rules.against(rules.values(config));

@@ -54,11 +54,7 @@ class Lines : public Candidate {
     const Target& target = this->target();
     const ScanPlan& plan = plan_;
     ConfigSpace space;
-    space.parameters = {
-        {"row_threads", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "threads that share a line"},
-        {"rows", {1, 2, 4, 8, 16, 32, 64, 128, 256}, "lines of a workgroup"},
-        {"items", {1, 2, 4, 8, 16}, "neighbouring elements of a thread"},
-    };
+    space.parameters = kernel_template().parameters();
     space.constraints = {
         {str("a workgroup has ", fewest_threads(target),
              " to 1024 threads, and no more than the device allows"),
@@ -156,6 +152,13 @@ class Scan : public Template {
   std::string_view name() const override { return "scan"; }
   int version() const override { return 2; }
   int specificity() const override { return 0; }
+  std::vector<Parameter> parameters() const override {
+    return {
+        {"row_threads", {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, "threads that share a line"},
+        {"rows", {1, 2, 4, 8, 16, 32, 64, 128, 256}, "lines of a workgroup"},
+        {"items", {1, 2, 4, 8, 16}, "neighbouring elements of a thread"},
+    };
+  }
   int least_workgroup() const override { return 1; }
   bool takes_open_dims() const override { return true; }
 

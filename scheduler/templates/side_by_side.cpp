@@ -138,6 +138,7 @@ class SideBySideTemplate : public Template {
   std::string_view name() const override { return "side_by_side"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  std::vector<Parameter> parameters() const override { return ElementsPart::parameters(); }
   int least_workgroup() const override { return 1; }
   bool takes_open_dims() const override { return true; }
 

@@ -47,8 +47,8 @@ class Runs : public Candidate {
     const Target& target = this->target();
     const SortPlan& plan = steps_.front();
     ConfigSpace space;
-    space.parameters = {{"threads", workgroup_sizes(target), "threads of a workgroup"},
-                        {"items", kItems, "elements of a thread"}};
+    space.parameters = kernel_template().parameters();
+    values_of(space.parameters, "threads") = workgroup_sizes(target);
     space.constraints = {
         {"a workgroup of this device has fewer threads",
          [max = target.max_workgroup_size](const Config& c) { return c["threads"] <= max; }},
@@ -145,6 +145,9 @@ class Sort : public Template {
   std::string_view name() const override { return "sort"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  std::vector<Parameter> parameters() const override {
+    return {{"threads", {}, "threads of a workgroup"}, {"items", kItems, "elements of a thread"}};
+  }
   int least_workgroup() const override { return 1; }
   bool takes_open_dims() const override { return true; }
 

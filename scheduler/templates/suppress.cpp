@@ -56,11 +56,17 @@ constexpr Rule<SuppressShape, SuppressCase> kRules[] = {
      }},
 };
 
+std::vector<Field<SuppressShape>> all_fields() {
+  return {{"threads", {}, "threads of a workgroup", &SuppressShape::threads},
+          {"items", {1, 2, 4}, "boxes of a tile that a thread has", &SuppressShape::items}};
+}
+
 RuleSpace<SuppressCase> rules_of(const SuppressPlan& plan, const Target& target,
                                  bool bounds_loops) {
+  std::vector<Field<SuppressShape>> fields = all_fields();
+  values_of(fields, "threads") = workgroup_sizes(target);
   return {std::make_shared<const SuppressCase>(SuppressCase{plan, target, bounds_loops}),
-          {{"threads", workgroup_sizes(target), "threads of a workgroup", &SuppressShape::threads},
-           {"items", {1, 2, 4}, "boxes of a tile that a thread has", &SuppressShape::items}},
+          std::move(fields),
           {},
           kRules};
 }
@@ -148,6 +154,7 @@ class Suppress : public Template {
   std::string_view name() const override { return "suppress"; }
   int version() const override { return 1; }
   int specificity() const override { return 0; }
+  std::vector<Parameter> parameters() const override { return parameters_from(all_fields()); }
   int least_workgroup() const override { return 1; }
   bool takes_open_dims() const override { return true; }
 

@@ -94,11 +94,7 @@ class Turned : public Candidate {
     const Plan& plan = plan_;
     const auto staged = static_cast<int64_t>(plan.across.size());
     ConfigSpace space;
-    space.parameters = {
-        {"tile", {16, 32, 64, 128}, "side of the square tile"},
-        {"rows", {2, 4, 8, 16, 32, 64}, "rows of the tile that a workgroup takes at once"},
-        {"vector", {1, 2, 4, 8}, "neighbouring elements of one access to memory"},
-    };
+    space.parameters = kernel_template().parameters();
     space.constraints = {
         {"a workgroup has at least 32 threads, and no more than the device allows",
          [max = target.max_workgroup_size](const Config& c) {
@@ -301,6 +297,13 @@ class Transpose : public Template {
   std::string_view name() const override { return "transpose"; }
   int version() const override { return 2; }
   int specificity() const override { return 1; }
+  std::vector<Parameter> parameters() const override {
+    return {
+        {"tile", {16, 32, 64, 128}, "side of the square tile"},
+        {"rows", {2, 4, 8, 16, 32, 64}, "rows of the tile that a workgroup takes at once"},
+        {"vector", {1, 2, 4, 8}, "neighbouring elements of one access to memory"},
+    };
+  }
 
   Match match(const Region& region, const Target& target) const override {
     OrRefusal<Plan> plan = plan_transpose(region);

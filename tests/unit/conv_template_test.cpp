@@ -58,7 +58,7 @@ class ConvTemplate : public GemmTemplate<Shape, GemmCase<ImageProduct>> {
     return ImageProduct{*std::move(gemm), *std::move(image), image_is_a};
   }
   void restrict_loads(MatrixOperand&) const override {}
-  std::vector<Parameter> parameters(const ImageProduct&) const override {
+  std::vector<Parameter> own_parameters() const override {
     return {
         {"block_m", {64, 128}, "rows"}, {"block_n", {64, 128}, "columns"}, {"band", {1, 2}, ""}};
   }

@@ -38,11 +38,12 @@ constexpr Rule<Strips, StripsCase> kRules[] = {
 };
 
 // The tunable, declared once: name, values, meaning, member.
+std::vector<Field<Strips>> all_fields() {
+  return {{"per_thread", {1, 2, 4, 8}, "elements that a thread computes", &Strips::per_thread}};
+}
+
 RuleSpace<StripsCase> rules_of(const StripsCase& of) {
-  return {std::make_shared<const StripsCase>(of),
-          {{"per_thread", {1, 2, 4, 8}, "elements that a thread computes", &Strips::per_thread}},
-          kRules,
-          {}};
+  return {std::make_shared<const StripsCase>(of), all_fields(), kRules, {}};
 }
 
 class StripsCandidate : public RuledCandidate<StripsCase> {
@@ -109,6 +110,7 @@ class StripsTemplate : public Template {
   int version() const override { return 1; }
   int specificity() const override { return 1; }  // before pointwise
   bool is_on_trial() const override { return true; }
+  std::vector<Parameter> parameters() const override { return parameters_from(all_fields()); }
 
   Match match(const Region& region, const Target& target) const override {
     if (region.anchor || region.outputs.empty())
