@@ -26,6 +26,7 @@ int64_t vectors_at_once(const Target& target) { return target.serial_workgroups 
 // A config's values.
 struct AttentionValues {
   int64_t block_q, block_k, block_d, thread_q, thread_k, parts;
+  bool lists;
 
   bool are_whole() const {
     return block_q >= thread_q && block_k >= thread_k && block_k >= block_d;
@@ -109,21 +110,22 @@ using AttentionRules = RuleSpace<AttentionCase>;
 
 AttentionRules rules_of(AttentionPlan plan, const Target& target) {
   using V = AttentionValues;
-  return {std::make_shared<const AttentionCase>(std::move(plan), target),
-          {{"block_q", {4, 8, 16, 32, 64, 128}, "queries of a workgroup", &V::block_q},
-           {"block_k", {8, 16, 32, 64, 128}, "keys of a tile", &V::block_k},
-           {"block_d",
-            {8, 16, 32},
-            "depths of keys, and keys of values, that are staged at once",
-            &V::block_d},
-           {"thread_q", {1, 2, 4, 8}, "queries of a thread", &V::thread_q},
-           {"thread_k", {1, 2, 4, 8}, "keys of a thread", &V::thread_k},
-           {"split_keys",
-            {1, 2, 4, 8, 16, 32, 64},
-            "workgroups that share the keys of a query",
-            &V::parts}},
-          kValueRules,
-          kRules};
+  std::vector<Field<V>> fields = {
+      {"block_q", {4, 8, 16, 32, 64, 128}, "queries of a workgroup", &V::block_q},
+      {"block_k", {8, 16, 32, 64, 128}, "keys of a tile", &V::block_k},
+      {"block_d",
+       {8, 16, 32},
+       "depths of keys, and keys of values, that are staged at once",
+       &V::block_d},
+      {"thread_q", {1, 2, 4, 8}, "queries of a thread", &V::thread_q},
+      {"thread_k", {1, 2, 4, 8}, "keys of a thread", &V::thread_k},
+      {"split_keys",
+       {1, 2, 4, 8, 16, 32, 64},
+       "workgroups that share the keys of a query",
+       &V::parts}};
+  add_lists(fields, plan);
+  return {std::make_shared<const AttentionCase>(std::move(plan), target), std::move(fields),
+          kValueRules, kRules};
 }
 
 class FmaAttention : public AttentionCandidate<AttentionCase> {
@@ -275,12 +277,14 @@ class FmaAttention : public AttentionCandidate<AttentionCase> {
     define("SAFE", plan.safe);
     define("WEIGHTS", plan.weight != nullptr);
     define("STORE_SUM", !plan.sums.empty());
+    define("LISTS", s.lists);
     kernel.hooks = {hooks.load(plan.q, "load_q"), hooks.load(plan.k, "load_k"),
                     hooks.load(plan.v, "load_v"), hooks.score("score")};
     if (inside == 2) kernel.hooks.push_back(hooks.score_inside("score_inside"));
     if (plan.weight) kernel.hooks.push_back(hooks.weight("weight", s.thread_k));
     kernel.hooks.push_back(hooks.key_range("key_range"));
-    return storing_results(std::move(kernel), region(), plan, tile, s.parts);
+    return with_list(storing_results(std::move(kernel), region(), plan, tile, s.parts), tile,
+                     s.lists);
   }
 
   static std::string float_text(double value) {

@@ -99,22 +99,22 @@ AttentionRules rules_of(AttentionPlan plan, const Target& target) {
   const int64_t tiles = plan.batches() * ceil_div(plan.queries, 64);
   while (splits.back() < 64 && tiles * splits.back() < 2 * target.compute_units)
     splits.push_back(splits.back() * 2);
+  std::vector<Field<V>> fields = {
+      {"groups", {1, 2, 3}, "warpgroups that multiply, 64 queries each", &V::groups},
+      {"block_k",
+       {16, 32, 64, 80, 96, 112, 128, 160, 176, 192, 208, 224},
+       "keys of a tile",
+       &V::block_k},
+      {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory", &V::stages},
+      {"query_stages", {1, 2}, "tiles of queries in shared memory", &V::query_stages},
+      {"split_keys", std::move(splits), "workgroups that share the keys of a query", &V::parts},
+      {"turns",
+       {0, 1},
+       "whether groups take turns: one weighs while the others multiply",
+       &V::turns}};
+  add_lists(fields, plan);
   return {
-      std::make_shared<const Attention>(std::move(plan), target),
-      {{"groups", {1, 2, 3}, "warpgroups that multiply, 64 queries each", &V::groups},
-       {"block_k",
-        {16, 32, 64, 80, 96, 112, 128, 160, 176, 192, 208, 224},
-        "keys of a tile",
-        &V::block_k},
-       {"stages", {1, 2, 3, 4}, "tiles of keys, and of values, in shared memory", &V::stages},
-       {"query_stages", {1, 2}, "tiles of queries in shared memory", &V::query_stages},
-       {"split_keys", std::move(splits), "workgroups that share the keys of a query", &V::parts},
-       {"turns",
-        {0, 1},
-        "whether groups take turns: one weighs while the others multiply",
-        &V::turns}},
-      {},
-      kRules};
+      std::make_shared<const Attention>(std::move(plan), target), std::move(fields), {}, kRules};
 }
 
 class Sm90Attention : public AttentionCandidate<Attention> {
@@ -269,7 +269,8 @@ class Sm90Attention : public AttentionCandidate<Attention> {
         kernel.hooks.push_back(hooks.coordinates(*operand, str("batch_", name)));
     }
     add_key_hooks(kernel, plan, hooks);
-    return storing_results(std::move(kernel), region(), plan, tile, a.parts);
+    return with_list(storing_results(std::move(kernel), region(), plan, tile, a.parts), tile,
+                     a.lists);
   }
 
   // Boxes of 64 elements of so many rows.
