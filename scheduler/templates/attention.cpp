@@ -26,6 +26,7 @@ int64_t vectors_at_once(const Target& target) { return target.serial_workgroups 
 // A config's values.
 struct AttentionValues {
   int64_t block_q, block_k, block_d, thread_q, thread_k, parts;
+  bool lists;
 
   bool are_whole() const {
     return block_q >= thread_q && block_k >= thread_k && block_k >= block_d;
@@ -120,12 +121,15 @@ std::vector<Field<AttentionValues>> all_fields() {
           {"split_keys",
            {1, 2, 4, 8, 16, 32, 64},
            "workgroups that share the keys of a query",
-           &V::parts}};
+           &V::parts},
+          field_of_lists<V>()};
 }
 
 AttentionRules rules_of(AttentionPlan plan, const Target& target) {
-  return {std::make_shared<const AttentionCase>(std::move(plan), target), all_fields(), kValueRules,
-          kRules};
+  std::vector<Field<AttentionValues>> fields = all_fields();
+  if (!AttentionTileList::is_possible(plan)) leave_out(fields, "lists");
+  return {std::make_shared<const AttentionCase>(std::move(plan), target), std::move(fields),
+          kValueRules, kRules};
 }
 
 class FmaAttention : public AttentionCandidate<AttentionCase> {
@@ -277,12 +281,14 @@ class FmaAttention : public AttentionCandidate<AttentionCase> {
     define("SAFE", plan.safe);
     define("WEIGHTS", plan.weight != nullptr);
     define("STORE_SUM", !plan.sums.empty());
+    define("LISTS", s.lists);
     kernel.hooks = {hooks.load(plan.q, "load_q"), hooks.load(plan.k, "load_k"),
                     hooks.load(plan.v, "load_v"), hooks.score("score")};
     if (inside == 2) kernel.hooks.push_back(hooks.score_inside("score_inside"));
     if (plan.weight) kernel.hooks.push_back(hooks.weight("weight", s.thread_k));
     kernel.hooks.push_back(hooks.key_range("key_range"));
-    return storing_results(std::move(kernel), region(), plan, tile, s.parts);
+    return with_list(storing_results(std::move(kernel), region(), plan, tile, s.parts), tile,
+                     s.lists);
   }
 
   static std::string float_text(double value) {

@@ -39,6 +39,8 @@
 //   epilogue(batch, row, part,               stores a segment of a row of the normalised result;
 //            acc[segment])                   `part` counts segments. Rows and parts past the end
 //                                            are left out.
+//   tile_seen(batch, query_tile, key_tile)   not 0 where a query of the tile may see a key of it, with
+//     -> i32                                 the list of attention_list.h
 //   store_sum(batch, row, value[1])          stores the row's log-sum-exp (natural logarithm),
 //                                            where plan.sums is not empty
 // clang-format on

@@ -108,7 +108,8 @@ std::vector<Field<AttentionSm90>> all_fields() {
           {"turns",
            {0, 1},
            "whether groups take turns: one weighs while the others multiply",
-           &V::turns}};
+           &V::turns},
+          field_of_lists<V>()};
 }
 
 AttentionRules rules_of(AttentionPlan plan, const Target& target) {
@@ -118,6 +119,7 @@ AttentionRules rules_of(AttentionPlan plan, const Target& target) {
   std::erase_if(values_of(fields, "split_keys"), [&](int64_t parts) {
     return parts > 1 && tiles * (parts / 2) >= 2 * target.compute_units;
   });
+  if (!AttentionTileList::is_possible(plan)) leave_out(fields, "lists");
   return {
       std::make_shared<const Attention>(std::move(plan), target), std::move(fields), {}, kRules};
 }
@@ -274,7 +276,8 @@ class Sm90Attention : public AttentionCandidate<Attention> {
         kernel.hooks.push_back(hooks.coordinates(*operand, str("batch_", name)));
     }
     add_key_hooks(kernel, plan, hooks);
-    return storing_results(std::move(kernel), region(), plan, tile, a.parts);
+    return with_list(storing_results(std::move(kernel), region(), plan, tile, a.parts), tile,
+                     a.lists);
   }
 
   // Boxes of 64 elements of so many rows.

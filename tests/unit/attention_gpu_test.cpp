@@ -13,6 +13,7 @@
 #include "tests/random_attention.h"
 #include "tests/random_configs.h"
 #include "tests/unit/attention_cases.h"
+#include "tests/unit/attention_lists.h"
 
 namespace tcc {
 namespace {
@@ -39,6 +40,13 @@ INSTANTIATE_TEST_SUITE_P(Cases, AttentionOnGpu, ::testing::ValuesIn(test::attent
 INSTANTIATE_TEST_SUITE_P(In16Bits, AttentionOnGpu,
                          ::testing::ValuesIn(test::attention_cases_of_16_bits()),
                          [](const auto& test) { return test.param.name; });
+
+TEST(AttentionListsOnGpu, TilesAreSkipped) {
+  for (const char* dtype : {"f32", "bf16", "f16"})
+    for (const test::AttentionCase& c : test::attention_cases_of_lists(dtype))
+      for (const std::string& device : test::devices_present(test::Devices::gpu))
+        EXPECT_EQ(test::check_lists(c, device, 6), "") << device << " " << c.name;
+}
 
 class AttentionInTf32OnGpu : public ::testing::TestWithParam<test::AttentionCase> {};
 

@@ -1,14 +1,13 @@
 // Attention on software devices: lengths, depths, layouts, and expressions of scores.
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
 #include "runtime/program.h"
 #include "scheduler/tuning.h"
 #include "tests/random_attention.h"
 #include "tests/unit/attention_cases.h"
+#include "tests/unit/attention_lists.h"
 
 namespace tcc {
 namespace {
@@ -52,28 +51,6 @@ TEST(Attention, KeepsNoScoresThatAreLargerThanAllElse) {
   EXPECT_EQ(launches(16384), 1u);
 }
 
-// Configs with keys that several workgroups share, drawn at random.
-class SplitKeys : public sched::ConfigSource {
- public:
-  explicit SplitKeys(uint64_t seed) : seed_(seed) {}
-  sched::ConfigChoice choose(const sched::Candidate& candidate) const override {
-    const sched::ConfigSpace& space = candidate.space();
-    std::mt19937_64 random(seed_);
-    for (int tries = 0; tries < 20000; ++tries) {
-      sched::Config config;
-      for (const sched::Parameter& p : space.parameters)
-        config.set(p.name, p.values[random() % p.values.size()]);
-      if (config.has("split_keys") && config["split_keys"] > 1 && space.violation(config).empty())
-        return {config, sched::Tier::exact};
-    }
-    ADD_FAILURE() << candidate.region().name() << " has no config with keys that are split";
-    return {candidate.default_config(), sched::Tier::analytic};
-  }
-
- private:
-  uint64_t seed_;
-};
-
 TEST(Attention, CombinesPartsOfKeys) {
   for (const test::AttentionCase& c : test::attention_cases()) {
     if (c.name != "f32_1x8o2x1x300x128x128" && c.name != "f32_1x2o1x16x129x128x64" &&
@@ -83,12 +60,21 @@ TEST(Attention, CombinesPartsOfKeys) {
     const std::vector<Tensor> inputs = test::draw_inputs(graph, {});
     for (const std::string& device : test::devices_present(test::Devices::software))
       for (uint64_t seed = 1; seed <= 3; ++seed) {
-        const SplitKeys configs(seed);
+        const test::ConfigsWith configs("split_keys", 2, seed);
         backends::CompileOptions options;
         options.configs = &configs;
         EXPECT_EQ(test::difference(graph, device, inputs, options), "") << c.name << " " << seed;
       }
   }
+}
+
+// Random masks of blocks empty tiles. A list says which.
+TEST(Attention, SkipsListedTiles) {
+  ::setenv("TCC_TEMPLATES", "-contraction", 1);
+  for (const test::AttentionCase& c : test::attention_cases_of_lists("f32"))
+    for (const std::string& device : test::devices_present(test::Devices::software))
+      EXPECT_EQ(test::check_lists(c, device, 3), "") << c.name;
+  ::unsetenv("TCC_TEMPLATES");
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ struct AttentionSm90 {
   Int weight_rounds = 1;   // and over its weights
   bool by_query = false;   // the hook of key ranges is asked for single queries,
   bool bounded = false;    // which see all keys of theirs: there is no score hook
+  bool lists = false;      // a list says which tiles are skipped
   Int groups = 2;          // warpgroups that multiply
   Int block_k = 128;       // keys of a tile
   Int stages = 2;          // tiles of keys, and of values, in shared memory
@@ -69,6 +70,7 @@ struct AttentionSm90 {
     visit("weight_rounds", weight_rounds);
     visit("by_query", by_query);
     visit("bounded", bounded);
+    visit("lists", lists);
     visit("groups", groups);
     visit("block_k", block_k);
     visit("stages", stages);
@@ -105,10 +107,13 @@ constexpr Int shared_bytes(const AttentionSm90& a) {
 constexpr Int query_tiles(const AttentionSm90& a) { return ceil_div(a.queries, block_q(a)); }
 constexpr Int tiles(const AttentionSm90& a) { return a.batches * query_tiles(a) * a.parts; }
 
+// With a list, the warp that loads asks for it, too.
 constexpr Int consumer_registers(const AttentionSm90& a) {
-  return a.groups == 1 ? 248 : a.groups == 2 ? 240 : 160;
+  return a.groups == 1 ? 248 : a.groups == 3 ? 160 : a.lists ? 232 : 240;
 }
-constexpr Int producer_registers(const AttentionSm90& a) { return a.groups == 2 ? 24 : 32; }
+constexpr Int producer_registers(const AttentionSm90& a) {
+  return a.groups != 2 ? 32 : a.lists ? 40 : 24;
+}
 // Words that are loaded ahead: those of a thread's two rows.
 constexpr Int held_registers(const AttentionSm90& a) {
   return a.block_k / 8 * ((a.held > a.held_inside ? a.held : a.held_inside) + a.held_apart) +

@@ -3,7 +3,7 @@
 // A workgroup has BLOCK_Q queries and walks over tiles of BLOCK_K keys. A thread computes THREAD_Q x THREAD_K scores of a
 // tile, and keeps the results of THREAD_Q queries, COLUMNS elements of each. The maximum and the sum of exponentials are
 // those of the keys so far; results are scaled when the maximum grows, and normalised at the end.
-// Hooks: load_q, load_k, load_v, score, score_inside (INSIDE), weight (WEIGHTS), key_range, epilogue, store_sum (STORE_SUM):
+// Hooks: load_q, load_k, load_v, score, score_inside (INSIDE), weight (WEIGHTS), key_range, epilogue, store_sum (STORE_SUM), tile_seen (LISTS):
 // scheduler/templates/attention_hooks.h. Where workgroups share the keys of a query (PARTS), they
 // store their parts by store_part and store_part_sums: scheduler/templates/attention_parts.h.
 #ifndef BLOCK_Q  // compiled after the prelude alone, with default parameters and hooks that do the least
@@ -27,6 +27,7 @@
 #define SAFE 0
 #define WEIGHTS 0
 #define STORE_SUM 1
+#define LISTS 0
 #define WORKGROUP 64
 #define GRID 4
 #define TCC_ENTRY extern "C" __global__ void __launch_bounds__(WORKGROUP) attention(const f32* __restrict__ b0, const f32* __restrict__ b1, const f32* __restrict__ b2, f32* __restrict__ b3)
@@ -137,6 +138,9 @@ TCC_ENTRY {
 #endif
   // Keys behind the last one that is seen are not read.
   for (i32 key0 = first; key0 < end; key0 += BLOCK_K) {
+#if LISTS
+    if (tile_seen(TCC_BUFFERS batch, tile, key0 / BLOCK_K) == 0) continue;
+#endif
     f32 s[THREAD_Q][THREAD_K];
     _Pragma("unroll") for (i32 i = 0; i < THREAD_Q; ++i)
       _Pragma("unroll") for (i32 j = 0; j < THREAD_K; ++j) s[i][j] = 0.0f;

@@ -20,6 +20,7 @@
 //                                                                              before v
 //   weight(buffers, batch, query, key, v)           changes weights of params.weights neighbouring keys, where not 0
 //   key_range(buffers, batch, tile, range)          with params.by_query, of a query in the place of the tile
+//   tile_seen(buffers, batch, query tile, key tile) with params.lists: 0 where no query of the tile sees a key
 //   epilogue(buffers, batch, row, part, acc)        of 8 neighbouring columns
 //   store_sum(buffers, batch, row, v)               with params.sums
 // With params.parts > 1 there are, in the place of the last two, store_part and store_part_sums (attention_parts.h).
@@ -243,14 +244,39 @@ TCC_ENTRY {
     key_range(TCC_BUFFERS place.batch, place.query / BLOCK_Q, keys);
     return part_of<PARTS>(tiles_of_keys(BLOCK_K, keys[0], keys[1], keys[2], keys[3]), place.part);
   };
+  // The tile that is walked behind `tile`, below range.first where there is none. With a list, all lanes of a warp ask for 32
+  // tiles at a time: bits of `seen` are of those around `tile`, unless the walk begins.
+  constexpr bool LISTED = params.lists;
+  const auto next_tile = [&](auto place, auto range, i32 tile, u32& seen, auto begins) -> i32 {
+    if constexpr (!LISTED) return tile - 1;
+    i32 asked = begins ? -1 : tile & ~31;
+    --tile;
+    if constexpr (LISTED) {
+      while (tile >= range.first) {
+        const i32 begin = tile & ~31;
+        if (begin != asked) {
+          const i32 mine = begin + thread % 32;
+          const bool asks = mine >= range.first && mine < range.end;
+          seen = __ballot_sync(~0u, asks && tile_seen(TCC_BUFFERS place.batch, place.query / BLOCK_Q, mine) != 0);
+          asked = begin;
+        }
+        const u32 below = seen & (~0u >> (31 - (tile - begin)));
+        if (below != 0) return begin + 31 - __clz(i32(below));
+        tile = begin - 1;
+      }
+    }
+    return tile;
+  };
+  // All lanes of the warp that loads are there where all ask.
+  constexpr bool TOGETHER = params.by_query || params.lists;
   if (warp_of_all < 4) {
     if constexpr (GROUPS > 1) shrink_registers<attention_sm90::producer_registers(params)>();
     const bool leads = warp_of_all == 0 && elect_lane();
     // One lane loads. Where all lanes ask for ranges, the others count stages beside it, and wait for it there.
     const auto load = [&](auto loads) {
-      if (!params.by_query || leads) loads();
+      if (!TOGETHER || leads) loads();
     };
-    if (leads || (params.by_query && warp_of_all == 0)) {
+    if (leads || (TOGETHER && warp_of_all == 0)) {
       const TensorMap* const maps[] = {TCC_MAPS nullptr};
       const auto find_batch = [&](auto batch, auto& q, auto& k, auto& v) {
         if constexpr (params.rank_q > 2) batch_q(TCC_BUFFERS batch, q);
@@ -263,7 +289,10 @@ TCC_ENTRY {
         if (n >= TILES) continue;
         const Place place = round == 0 ? first_place : place_of(n);
         const Range range = range_of(place);
-        if (range.end <= range.first) continue;
+        u32 seen = 0;
+        const i32 last = next_tile(place, range, range.end, seen, true);
+        if (LISTED ? last < range.first : range.end <= range.first) continue;
+        i32 first = last;  // that is walked so far
         i32 at_q[3] = {0, 0, 0}, at_k[3] = {0, 0, 0}, at_v[3] = {0, 0, 0};
         find_batch(place.batch, at_q, at_k, at_v);
         auto load_queries = [&](i32 group) {
@@ -302,18 +331,20 @@ TCC_ENTRY {
           values.advance(1);
         };
         if constexpr (!COMPUTES_QUERIES) load_queries(0);
-        load_keys(range.end - 1);
+        load_keys(last);
         if constexpr (!COMPUTES_QUERIES) {
 #pragma unroll
           for (i32 group = 1; group < GROUPS; ++group) load_queries(group);
           queries.advance(1);
         }
 #pragma unroll 1  // one lane, far ahead of the others
-        for (i32 tile = range.end - 2; tile >= range.first; --tile) {
+        for (i32 tile = next_tile(place, range, last, seen, false), before = last; tile >= range.first;
+             before = tile, tile = next_tile(place, range, tile, seen, false)) {
           load_keys(tile);
-          load_values(tile + 1);
+          load_values(LISTED ? before : tile + 1);
+          first = tile;
         }
-        load_values(range.first);
+        load_values(LISTED ? first : range.first);
       }
     }
   } else {
@@ -507,12 +538,14 @@ TCC_ENTRY {
           });
         }
       };
-      if (range.end > range.first) {
+      u32 seen = 0;
+      const i32 last = next_tile(place, range, range.end, seen, true);
+      if (LISTED ? last >= range.first : range.end > range.first) {
         const u32 my_q = queries.tile();
         compute_queries(place, my_q);
         if constexpr (!COMPUTES_QUERIES) queries.wait_until_full();
         f32 factor[2];
-        hold(range.end - 1, true);
+        hold(last, true);
         keys.wait_until_full();
         begin_turn();
         wgmma_fence();
@@ -523,16 +556,17 @@ TCC_ENTRY {
         settle_all(s);
         release_k(keys.stage);
         keys.advance(1);
-        score_tile(range.end - 1, true);
+        score_tile(last, true);
         weigh(s, rows, factor);
-        change_weights(range.end - 1);
+        change_weights(last);
         pack(p, s);
-        if (kWeighsEarly && range.end - 1 > range.first) {
-          hold(range.end - 2, false);
+        i32 next = next_tile(place, range, last, seen, false);
+        if (kWeighsEarly && (LISTED ? next >= range.first : range.end - 1 > range.first)) {
+          hold(next, false);
           keys.wait_until_full();
         }
 #pragma unroll 1
-        for (i32 tile = range.end - 2; tile >= range.first; --tile) {
+        for (i32 tile = next; tile >= range.first; tile = LISTED ? next : tile - 1) {
           if constexpr (!kWeighsEarly) keys.wait_until_full();
           begin_turn();
           wgmma_fence();
@@ -551,8 +585,9 @@ TCC_ENTRY {
           const bool grows = weigh(s, rows, factor);
           change_weights(tile);
           settle_all(s);
-          if (kWeighsEarly && tile > range.first) {
-            hold(tile - 1, false);
+          if constexpr (LISTED) next = next_tile(place, range, tile, seen, false);
+          if (kWeighsEarly && (LISTED ? next >= range.first : tile > range.first)) {
+            hold(LISTED ? next : tile - 1, false);
             keys.wait_until_full();
           }
           wgmma_wait<0>();
