@@ -102,6 +102,8 @@ constexpr Rule<AttentionSm80, Attention> kRules[] = {
        return a.parts == 1 || (a.parts * 2 * a.block_k <= of.longest_keys &&
                                sm80::workgroups(a) <= 8 * of.target.compute_units);
      }},
+    {"a list of tiles is about the queries of one batch",
+     [](const auto& a, const auto&) { return !a.lists || a.pack == 1; }},
     {"a cluster has a tile of keys for each workgroup, and all workgroups run at once",
      [](const auto& a, const Attention& of) {
        return a.cluster == 1 || (a.parts == 1 && a.cluster * a.block_k <= of.longest_keys &&
@@ -125,7 +127,8 @@ std::vector<Field<AttentionSm80>> all_fields() {
           {"cluster",
            {1, 2, 4, 8},
            "workgroups of a cluster that share the keys of a query",
-           &V::cluster}};
+           &V::cluster},
+          field_of_lists<V>()};
 }
 
 AttentionRules rules_of(AttentionPlan plan, const Target& target) {
@@ -135,6 +138,7 @@ AttentionRules rules_of(AttentionPlan plan, const Target& target) {
   if (element_of(plan.q.dtype) != kernels::Element::tf32)
     std::erase(values_of(fields, "block_k"), 16);
   if (target.max_cluster < 8) leave_out(fields, "cluster");
+  if (!AttentionTileList::is_possible(plan)) leave_out(fields, "lists");
   return {std::make_shared<const Attention>(std::move(plan), target), std::move(fields),
           kValueRules, kRules};
 }
@@ -283,7 +287,8 @@ class Sm80Attention : public AttentionCandidate<Attention> {
     const AttentionHooks hooks(plan, tile);
     add_operand_hooks(kernel, plan, hooks, a, &AttentionHooks::start, "start_");
     add_key_hooks(kernel, plan, hooks);
-    return storing_results(std::move(kernel), region(), plan, tile, a.parts);
+    return with_list(storing_results(std::move(kernel), region(), plan, tile, a.parts), tile,
+                     a.lists);
   }
 };
 

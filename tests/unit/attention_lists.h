@@ -41,7 +41,8 @@ inline std::vector<AttentionCase> attention_cases_of_lists(const std::string& dt
       {dtype + "_added_blocks",
        attention_inputs({1, 1, 1, 1024, 320, 16, 16}, dtype) +
            "  m: {dtype: bool, shape: [1, 1, 16, 1, 5, 1]}\n"
-           "  b: {dtype: f32, shape: [1024, 320]}\n",
+           "  b: {dtype: " +
+           dtype + ", shape: [1024, 320]}\n",
        score +
            "  - {out: e, op: expand, in: [m], size: [1, 1, 16, 64, 5, 64]}\n"
            "  - {out: n, op: reshape, in: [e], shape: [1, 1, 1024, 320]}\n"

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "backends/compile/nvrtc.h"
 #include "backends/device/common/attention_sm80_shape.h"
 #include "backends/pipeline.h"
 #include "frontend/graph_file.h"
@@ -11,6 +12,7 @@
 #include "tests/cubin.h"
 #include "tests/random_configs.h"
 #include "tests/unit/attention_cases.h"
+#include "tests/unit/attention_lists.h"
 
 namespace tcc {
 namespace {
@@ -193,6 +195,21 @@ TEST(AttentionSm80, ComputesOperands) {
   EXPECT_NE(many.find("p.q.load = Load::computed;"), many.npos);
   EXPECT_NE(many.find("p.k.load = Load::tiles;"), many.npos);
   EXPECT_NE(many.find("p.v.load = Load::tiles;"), many.npos);
+}
+
+// Whatever the config, with parts, clusters and stages.
+TEST(AttentionSm80, ListsOfTilesCompile) {
+  if (!backends::nvrtc_missing().empty()) GTEST_SKIP() << backends::nvrtc_missing();
+  for (const char* target : {"cuda:sm_80", "cuda:sm_90a"})
+    for (const test::AttentionCase& c : test::attention_cases_of_lists("bf16"))
+      for (const uint64_t seed : {1, 2}) {
+        const test::ConfigsWith configs("lists", 1, seed);
+        backends::CompileOptions options;
+        options.configs = &configs;
+        const exec::Executable executable =
+            backends::compile(test::attention_graph(c), sched::target_by_name(target), options);
+        EXPECT_GE(executable.kernels.size(), 2U) << c.name;
+      }
 }
 
 TEST(AttentionSm80, ReadsPages) {

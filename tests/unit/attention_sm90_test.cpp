@@ -168,7 +168,8 @@ TEST(AttentionSm90, CallsLongHooksInRounds) {
 // A kernel ahead lists which tiles a mask empties, where that takes little time beside attention:
 // not of masks that each head has of its own, nor of numbers that are added, which may be no mask.
 TEST(AttentionSm90, ListsTilesThatMasksEmpty) {
-  const auto kernels_of = [](const std::string& mask, const std::string& masked) {
+  const auto kernels_of = [](const std::string& mask, const std::string& masked,
+                             const std::string& target = "cuda:sm_90a") {
     std::string text = graph_of(4096, 4096, 128, 128, "bf16");
     text.replace(text.find("nodes:\n"), std::string::npos,
                  "  m: {" + mask +
@@ -177,12 +178,15 @@ TEST(AttentionSm90, ListsTilesThatMasksEmpty) {
                      masked +
                      "  - {out: p, op: softmax, in: [x], dim: -1}\n"
                      "  - {out: a, op: matmul, in: [p, v]}\noutputs: [a]\n");
-    return compiled(text, "cuda:sm_90a", false).kernels;
+    return compiled(text, target, false).kernels;
   };
   const std::string where = "  - {out: x, op: where, in: [m, s, -.inf]}\n";
   const auto listed = kernels_of("dtype: bool, shape: [2, 1, 4096, 4096]", where);
   ASSERT_EQ(listed.size(), 2U);
   EXPECT_NE(listed[1].source.find("p.lists = true;"), std::string::npos);
+  const auto on_mma = kernels_of("dtype: bool, shape: [2, 1, 4096, 4096]", where, "cuda:sm_80");
+  ASSERT_EQ(on_mma.size(), 2U);
+  EXPECT_NE(on_mma[1].source.find("p.lists = true;"), std::string::npos);
   EXPECT_EQ(kernels_of("dtype: bool, shape: [2, 16, 4096, 4096]", where).size(), 1U);
   EXPECT_EQ(
       kernels_of("dtype: bf16, shape: [4096, 4096]", "  - {out: x, op: add, in: [s, m]}\n").size(),

@@ -26,6 +26,7 @@ struct AttentionSm80 {
   bool bounded = false;   // which see all keys of theirs: there is no score hook
   // At any size all queries of a pack are in one tile, or all keys, each of which a query sees.
   bool one_query_tile = false, one_key_tile = false;
+  bool lists = false;  // a list says which tiles are skipped
   Int block_q = 128, block_k = 64;
   Int warps_q = 4, warps_k = 1;
   Int stages = 2;       // tiles of keys, and of values, in shared memory
@@ -58,6 +59,7 @@ struct AttentionSm80 {
     visit("bounded", bounded);
     visit("one_query_tile", one_query_tile);
     visit("one_key_tile", one_key_tile);
+    visit("lists", lists);
     visit("block_q", block_q);
     visit("block_k", block_k);
     visit("warps_q", warps_q);

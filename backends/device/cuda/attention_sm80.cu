@@ -16,6 +16,7 @@
 //                                                         latter unless params.plain
 //   weight(buffers, batch, query, key, v)           changes weights of params.weights neighbouring keys, where not 0
 //   key_range(buffers, batch, tile, range)          with params.by_query, of a query in the place of the tile
+//   tile_seen(buffers, batch, query tile, key tile) with params.lists: 0 where no query of the tile sees a key
 //   epilogue(buffers, batch, row, part, acc)        of 8 neighbouring columns
 //   store_sum(buffers, batch, row, v)               with params.sums
 // With params.parts > 1 there are, in the place of the last two, store_part and store_part_sums (attention_parts.h).
@@ -257,6 +258,39 @@ TCC_ENTRY {
   }
   range = part_of<SHARERS>(range, part);
 
+  constexpr bool LISTS = params.lists;
+  static_assert(!LISTS || PACK == 1, "a list is about the queries of one batch");
+  // The tile that is walked behind `tile`, below range.first where there is none: a warp asks for 32 tiles at a time, and `seen`
+  // has the bits of those around `tile`, unless the walk begins.
+  u32 seen = 0;
+  const auto next_tile = [&](auto tile, auto begins) -> i32 {
+    i32 asked = begins ? -1 : tile & ~31;
+    --tile;
+    if constexpr (LISTS) {
+      while (tile >= range.first) {
+        const auto begin = tile & ~31;
+        if (begin != asked) {
+          const auto mine = begin + lane;
+          const bool asks = mine >= range.first && mine < range.end;
+          seen = __ballot_sync(~0u, asks && tile_seen(TCC_BUFFERS batch0, place.tile, mine) != 0);
+          asked = begin;
+        }
+        const u32 below = seen & (~0u >> (31 - (tile - begin)));
+        if (below != 0) return begin + 31 - __clz(i32(below));
+        tile = begin - 1;
+      }
+    }
+    return tile;
+  };
+  // With a list, the tile that is walked and those on their way.
+  constexpr i32 AHEAD = STAGES == 1 ? 1 : STAGES - 1;
+  i32 walk[AHEAD + 1];
+  if constexpr (LISTS) {
+    walk[0] = next_tile(range.end, true);
+#pragma unroll
+    for (i32 i = 1; i <= AHEAD; ++i) walk[i] = next_tile(walk[i - 1], false);
+  }
+
   unsigned char* const key_tiles = shared_memory + QueryTile::BYTES;
   unsigned char* const value_tiles = key_tiles + STAGES * KeyTile::BYTES;
   const auto q_hooks = ATTENTION_HOOKS(q);
@@ -465,13 +499,13 @@ TCC_ENTRY {
 
   bring<QuerySide>(q_hooks, shared_memory, thread, row_at, query_offset);
   if constexpr (STAGES == 1) {
-    bring_keys(range.end - 1, 0);
+    bring_keys(LISTS ? walk[0] : range.end - 1, 0);
     commit_copies();
   } else {
 #pragma unroll
     for (i32 t = 0; t < STAGES - 1; ++t) {
-      bring_keys(range.end - 1 - t, t);
-      bring_values(range.end - 1 - t, t);
+      bring_keys(LISTS ? walk[t] : range.end - 1 - t, t);
+      bring_values(LISTS ? walk[t] : range.end - 1 - t, t);
       commit_copies();
     }
   }
@@ -482,7 +516,7 @@ TCC_ENTRY {
   }
   i32 slot = 0;
 #pragma unroll 1
-  for (i32 tile = range.end - 1; tile >= range.first; --tile) {
+  for (i32 tile = LISTS ? walk[0] : range.end - 1; tile >= range.first; tile = LISTS ? walk[0] : tile - 1) {
     const u32 keys = tcc_cuda_shared(key_tiles) + slot * KeyTile::BYTES;
     const u32 values = tcc_cuda_shared(value_tiles) + slot * ValueTile::BYTES;
     f32 s[ROWS][TILES_K][4];
@@ -493,14 +527,14 @@ TCC_ENTRY {
       commit_copies();
       multiply_keys(s, keys);
       wait_for_copies<0>();
-      bring_keys(tile - 1, 0);
+      bring_keys(LISTS ? walk[1] : tile - 1, 0);
       commit_copies();
     } else {
       // The tile has come, and the one before is done with: the next goes to its slot.
       wait_for_copies<STAGES - 2>();
       const i32 free = slot == 0 ? STAGES - 1 : slot - 1;
-      bring_keys(tile - (STAGES - 1), free);
-      bring_values(tile - (STAGES - 1), free);
+      bring_keys(LISTS ? walk[AHEAD] : tile - (STAGES - 1), free);
+      bring_values(LISTS ? walk[AHEAD] : tile - (STAGES - 1), free);
       commit_copies();
       multiply_keys(s, keys);
       slot = slot == STAGES - 1 ? 0 : slot + 1;
@@ -509,6 +543,11 @@ TCC_ENTRY {
     weigh(s, o, rows);
     change_weights(s, tile);
     multiply_values(o, s, values);
+    if constexpr (LISTS) {
+#pragma unroll
+      for (i32 i = 0; i < AHEAD; ++i) walk[i] = walk[i + 1];
+      walk[AHEAD] = next_tile(walk[AHEAD], false);
+    }
   }
 
   // Sums of all lanes of a row.
