@@ -311,16 +311,16 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
       constexpr double kLastCacheBytes = 36, kFirstCacheBytes = 50, kReadBytes = 29;  // a cycle
       constexpr double kSlot = 30;  // cycles of a second barrier for one slot
       constexpr double kDirectFill = 2500;
-      constexpr double kStaged = 7;     // cycles of results in shared memory over those of words
+      constexpr double kStaged = 7;  // cycles of results in shared memory over those of words
       // Cycles until the place of a chunk of an image is known, which nothing hides.
-      constexpr double kPlace = 240;
-      const auto places = [&](const kernels::Operand& x, Int rows) {
+      constexpr double kPlace = 140;
+      const auto places = [&](const kernels::Operand& x, int64_t rows) {
         return x.load == Load::im2col ? kPlace * static_cast<double>(rows) * line /
                                             kernels::kChunkBytes / static_cast<double>(g.subgroup)
                                       : 0;
       };
-      const double placing = places(g.product.a, coopmat::subgroup_m(g)) +
-                             places(g.product.b, coopmat::subgroup_n(g));
+      const double placing =
+          places(g.product.a, coopmat::subgroup_m(g)) + places(g.product.b, coopmat::subgroup_n(g));
       const auto subgroups_m = static_cast<double>(g.subgroups_m);
       const auto subgroups_n = static_cast<double>(g.subgroups_n);
       const double at_work = hindered * unhindered;
