@@ -11,6 +11,7 @@
 #include "tests/cubin.h"
 #include "tests/source_dir.h"
 #include "tests/unit/attention_cases.h"
+#include "tests/unit/attention_lists.h"
 
 #include "tcc/log.hpp"
 
@@ -168,7 +169,7 @@ TEST(AttentionSm90, CallsLongHooksInRounds) {
 // A kernel ahead lists which tiles a mask empties, where that takes little time beside attention:
 // not of masks that each head has of its own, nor of numbers that are added, which may be no mask.
 TEST(AttentionSm90, ListsTilesThatMasksEmpty) {
-  const auto kernels_of = [](const std::string& mask, const std::string& masked,
+  const auto kernels_of = [](const std::string& mask, const std::string& masked, bool lists,
                              const std::string& target = "cuda:sm_90a") {
     std::string text = graph_of(4096, 4096, 128, 128, "bf16");
     text.replace(text.find("nodes:\n"), std::string::npos,
@@ -178,19 +179,25 @@ TEST(AttentionSm90, ListsTilesThatMasksEmpty) {
                      masked +
                      "  - {out: p, op: softmax, in: [x], dim: -1}\n"
                      "  - {out: a, op: matmul, in: [p, v]}\noutputs: [a]\n");
-    return compiled(text, target, false).kernels;
+    const test::ConfigsWith configs("lists", 1, 1);
+    backends::CompileOptions options;
+    options.binaries = false;
+    if (lists) options.configs = &configs;
+    return backends::compile(parse_yaml_graph(text, "masked.yaml", "."),
+                             sched::target_by_name(target), options)
+        .kernels;
   };
   const std::string where = "  - {out: x, op: where, in: [m, s, -.inf]}\n";
-  const auto listed = kernels_of("dtype: bool, shape: [2, 1, 4096, 4096]", where);
-  ASSERT_EQ(listed.size(), 2U);
-  EXPECT_NE(listed[1].source.find("p.lists = true;"), std::string::npos);
-  const auto on_mma = kernels_of("dtype: bool, shape: [2, 1, 4096, 4096]", where, "cuda:sm_80");
-  ASSERT_EQ(on_mma.size(), 2U);
-  EXPECT_NE(on_mma[1].source.find("p.lists = true;"), std::string::npos);
-  EXPECT_EQ(kernels_of("dtype: bool, shape: [2, 16, 4096, 4096]", where).size(), 1U);
-  EXPECT_EQ(
-      kernels_of("dtype: bf16, shape: [4096, 4096]", "  - {out: x, op: add, in: [s, m]}\n").size(),
-      1U);
+  const std::string mask = "dtype: bool, shape: [2, 1, 4096, 4096]";
+  for (const char* target : {"cuda:sm_90a", "cuda:sm_80"}) {
+    const auto listed = kernels_of(mask, where, true, target);
+    ASSERT_EQ(listed.size(), 2U);
+    EXPECT_NE(listed[1].source.find("p.lists = true;"), std::string::npos);
+    EXPECT_EQ(kernels_of(mask, where, false, target).size(), 1U);
+  }
+  const std::string added = "  - {out: x, op: add, in: [s, m]}\n";
+  EXPECT_EQ(kernels_of("dtype: bf16, shape: [4096, 4096]", added, true).size(), 2U);
+  EXPECT_EQ(kernels_of("dtype: bf16, shape: [4096, 4096]", added, false).size(), 1U);
 }
 
 // Tiles of a causal mask differ in length: the last come first. Others are walked head by head.
