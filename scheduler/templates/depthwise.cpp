@@ -250,7 +250,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
                                  : own * std::max(32.0, std::ceil(inputs * in_bytes_ / 32) * 32) *
                                        sectors_,
                    stored =
-                       count(high * wide) * (plan_.by_rows ? channels * out_bytes_
+                       count(high * wide) * (plan_.by_rows ? channels * stored_by_rows(t)
                                                            : std::max(32.0, channels * out_bytes_)),
                    filter = terms * channels * filter_bytes_;
       cost.cache_bytes = workgroups * (brought + stored + filter);
@@ -267,15 +267,27 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
     struct Accesses {
       double pixels = 0, results = 0, operands = 0, cycles = 0;
     };
+    // Neighbouring elements of a strip that a store of rows has.
+    int64_t stored_vector(const Tile& t) const {
+      return plan_.x.out % t.strip == 0 ? vector_of(t.strip, plan_.x.out, out_bytes_) : 1;
+    }
+    // The bytes that caches move for an element of rows. Stores of a warp that leave gaps between
+    // lanes take a sector each: 64 x 144 x 56 x 56 in strips of 14 took 142 us on an H200.
+    double stored_by_rows(const Tile& t) const {
+      const int64_t vector = stored_vector(t);
+      return vector == t.strip ? out_bytes_
+                               : std::max(32.0 / static_cast<double>(vector), out_bytes_);
+    }
+    static int64_t vector_of(int64_t run, int64_t row, double bytes) {
+      const auto most = static_cast<int64_t>(16 / bytes);
+      return std::clamp<int64_t>(std::gcd(std::gcd(run, row), most), 1, most);
+    }
+
     // Counts those of images by rows. A thread reads the run under the middle of its windows as
     // vectors, the pixels beside it and strips that reach over the image as elements. Lanes are a
     // strip apart.
     Accesses accesses_of_rows(const Tile& t, double lines) const {
       const auto count = [](int64_t n) { return static_cast<double>(n); };
-      const auto vector_of = [](int64_t run, int64_t row, double bytes) {
-        const auto most = static_cast<int64_t>(16 / bytes);
-        return std::clamp<int64_t>(std::gcd(std::gcd(run, row), most), 1, most);
-      };
       // An access of a warp takes a cycle for each line of the cache that it touches.
       const auto cycles = [](double elements, double apart, double bytes) {
         return std::clamp(std::max(elements, apart) * bytes / 4, 1.5, 32.0);
@@ -290,8 +302,7 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
       taken.cycles = lines * sectors_ *
                      (pixel_runs * cycles(count(pixel_vector), apart, in_bytes_) +
                       beside * cycles(1, apart, in_bytes_));
-      const bool is_whole = plan_.x.out % t.strip == 0;
-      const int64_t vector = is_whole ? vector_of(t.strip, plan_.x.out, out_bytes_) : 1;
+      const int64_t vector = stored_vector(t);
       const double stores = count(t.rows * t.strip / vector),
                    step = cycles(count(vector), count(t.strip), out_bytes_);
       taken.results = stores;
