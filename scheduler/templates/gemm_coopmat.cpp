@@ -307,7 +307,11 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
       const bool both = g.direct == 2;
       // Cycles of products over those of units that nothing hinders.
       const double hindered = both ? 2.31 : g.slices > 1 ? 1.7 : 1.54;
-      const double latency = both ? 840 : 1210;  // cycles that a turn takes in any case
+      // Cycles that a turn takes in any case, more where operands come from memory.
+      const double operands = static_cast<double>(s.element) * static_cast<double>(g.product.k) *
+                              static_cast<double>(g.product.m + g.product.n);
+      const bool is_cached = operands < static_cast<double>(target.l2_bytes);
+      const double latency = (both ? 840 : 1210) + (is_cached ? 0 : 600);
       constexpr double kLastCacheBytes = 36, kFirstCacheBytes = 50, kReadBytes = 29;  // a cycle
       constexpr double kSlot = 30;  // cycles of a second barrier for one slot
       constexpr double kDirectFill = 2500;
@@ -329,7 +333,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
       const double turn =
           std::max({busy * at_work,
                     busy * slices * line * std::max({(m + n) / kLastCacheBytes, loaded, read}),
-                    latency + 0.19 * at_work * std::max(1.0, kThreads / threads)}) +
+                    latency + 0.3 * at_work * std::max(1.0, kThreads / threads)}) +
           loading + placing + (both || g.stages > 1 ? 0 : kSlot);
       const double stores =
           kStaged * (slices + 1) * m * n * 4 / kSharedBytes + m * n * stored.slots / (32 * 4);
