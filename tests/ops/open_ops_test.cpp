@@ -106,7 +106,6 @@ constexpr Reason kKnown[] = {
     {"attention", "give 'scale', or a number for the depth"},
     // Nothing is summed up, in no rows.
     {"matmul", "matmul sums up nothing"},
-    {"matmul", "it is no product of f32"},
     {"amax", "of another row"},
     {"amin", "of another row"},
     {"softmax", "of another row"},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -105,8 +106,12 @@ class QuirkRulesOfSpaces : public test::WithGlslCompiler {
 };
 
 TEST_F(QuirkRulesOfSpaces, KnowEveryTemplateAndEveryValue) {
+  // Other tests of the program have templates of their own.
+  const std::set<std::string_view> none = {"external",        "one_thread",    "test_asked",
+                                           "whole_norm",      "partial_sums",  "whole_softmax",
+                                           "whole_attention", "padded_product"};
   for (const sched::Template* t : sched::templates())
-    EXPECT_EQ(t->parameters().empty(), t->name() == "external") << t->name();
+    EXPECT_EQ(t->parameters().empty(), none.contains(t->name())) << t->name();
   use(true);
   std::vector<sched::Target> targets;
   for (const char* name : {"cuda:sm_80", "cuda:sm_90a", "vulkan:mali", "vulkan:amd-wmma"})

@@ -2,6 +2,7 @@
 #include "scheduler/target.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -214,7 +215,8 @@ TEST(TargetProfileTest, MistakesNameFileLineAndKey) {
 class ExtendedProfileTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) / "tcc_extended_profiles";
+    folder_ = std::filesystem::path(::testing::TempDir()) /
+              ("tcc_extended_profiles-" + std::to_string(getpid()));
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     write("lavapipe", lavapipe_text());
