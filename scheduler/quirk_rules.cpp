@@ -39,7 +39,7 @@ std::string misspelled_value(std::string_view of, std::span<const Parameter> par
              list_of(found->values));
 }
 
-// What is wrong with the pattern of units, or "".
+// Returns what is wrong with the pattern of units, or "".
 std::string misspelled_unit(std::string_view pattern) {
   const std::string_view kind = cut_at(pattern, ' ');
   if (kind.find_first_of("*?") != kind.npos) return "";
