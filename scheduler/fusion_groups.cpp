@@ -98,14 +98,27 @@ void FusionGroups::merge(size_t from, size_t into) {
 void FusionGroups::claim(const Node* light, size_t group) {
   // Regions that computed the node themselves read its value now, and what it is made of may no
   // longer be stored.
+  forget_readers(light);
+  light_.erase(light);
+  add(group, light);
+}
+
+void FusionGroups::unclaim_last() {
+  TCC_CHECK(!groups_.empty() && groups_.back().size() == 1, "the last group claims no node alone");
+  const Node* light = groups_.back().front();
+  groups_.pop_back();
+  group_of_.erase(light);
+  light_.insert(light);
+  forget_readers(light);
+}
+
+void FusionGroups::forget_readers(const Node* light) {
   std::set<const Node*> neighbours;
   find_neighbours(light, neighbours);
   std::erase_if(matches_, [&](const auto& entry) {
     return std::any_of(entry.first.begin(), entry.first.end(),
-                       [&](const Node* node) { return neighbours.count(node) > 0; });
+                       [&](const Node* node) { return node == light || neighbours.count(node); });
   });
-  light_.erase(light);
-  add(group, light);
 }
 
 void FusionGroups::find_neighbours(const Node* light, std::set<const Node*>& into) const {
@@ -355,6 +368,18 @@ void FusionGroups::collect_light(const Value* value, std::set<const Node*>& into
   if (!value || !value->producer || !is_light(value->producer)) return;
   if (!into.insert(value->producer).second) return;
   for (const Value* input : value->producer->inputs) collect_light(input, into);
+}
+
+std::vector<const Node*> FusionGroups::casts_of_operands(
+    const std::vector<const Node*>& nodes) const {
+  std::set<const Node*> light;
+  for (const Node* node : nodes)
+    for (const Value* input : node->inputs) collect_light(input, light);
+  std::vector<const Node*> casts;
+  for (const Node* node : light)
+    if (widens(*node) && feeds_products({node}, nodes)) casts.push_back(node);
+  std::ranges::sort(casts, {}, [&](const Node* node) { return position_.at(node); });
+  return casts;
 }
 
 Region FusionGroups::region(const std::vector<const Node*>& nodes) const {

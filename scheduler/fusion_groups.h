@@ -39,6 +39,8 @@ class FusionGroups {
   void add(size_t group, const ir::Node* node);
   void merge(size_t from, size_t into);
   void claim(const ir::Node* light, size_t group);  // a light node that the group will store
+  // Takes back the claim of the last group, which has no other node: the node is light again.
+  void unclaim_last();
 
   // The last group that `node` reads from (through light nodes), or -1.
   int last_producer(const ir::Node* node) const;
@@ -52,6 +54,9 @@ class FusionGroups {
   int only_consumer(size_t group) const;
   // The one node that reads `value`, or null; graph outputs have none.
   const ir::Node* only_user(const ir::Value* value) const;
+
+  // The light casts that operands of the nodes' products are made of.
+  std::vector<const ir::Node*> casts_of_operands(const std::vector<const ir::Node*>& nodes) const;
 
   // Whether reductions alone read the node's elements, and others read all that it is made of: a
   // kernel of rows computes them from what is stored in any case, as the squares of a norm.
@@ -98,6 +103,8 @@ class FusionGroups {
   bool is_made_of_indices(const ir::Node& node);
   // Drops the matches of a group that has grown: nobody asks for them again.
   void forget(size_t group);
+  // Drops the matches that a light node is a part of, or whose nodes read it.
+  void forget_readers(const ir::Node* light);
   // Finds the nodes that compute this node's operands and those that read its results, through
   // light nodes.
   void find_neighbours(const ir::Node* light, std::set<const ir::Node*>& into) const;

@@ -212,8 +212,9 @@ Hook AttentionHooks::of_pair(std::string name, Keys of, Part part) const {
     small = ir::index_less(0, hook.parameters.back().axis);
   }
   if (held_words > 0) {
-    hook.parameters.push_back(
-        Hook::array_parameter("held", DType::u32, held_words, part == Part::words));
+    // The source keeps the words of either hook in one array.
+    hook.parameters.push_back(Hook::array_parameter(
+        "held", DType::u32, std::max(words.score, words.inside), part == Part::words));
     held = hook.parameters.back().array;
   }
   if (part == Part::scores) {

@@ -166,6 +166,50 @@ TEST(AttentionSm90, CallsLongHooksInRounds) {
   EXPECT_NE(dropped.kernels.at(0).source.find("p.weight_rounds = 4;"), std::string::npos);
 }
 
+// Scores of keys at a mask's edge read the mask and a bias, those inside it the bias alone: the
+// words of both lie in one array.
+TEST(AttentionSm90, ScoresOfBothKindsReadTheSameWords) {
+  if (!backends::nvrtc_missing().empty()) GTEST_SKIP() << backends::nvrtc_missing();
+  for (const test::AttentionCase& c : test::attention_cases_of_16_bits()) {
+    if (c.name != "bf16_long_score") continue;
+    const exec::Executable executable =
+        backends::compile(test::attention_graph(c), sched::target_by_name("cuda:sm_90a"), {});
+    const auto reads = [](const std::string& words) {
+      return [&words](const exec::KernelBinary& kernel) {
+        return kernel.source.find(words) != std::string::npos;
+      };
+    };
+    EXPECT_TRUE(std::ranges::any_of(executable.kernels, reads("p.held = 2;")));
+    EXPECT_TRUE(std::ranges::any_of(executable.kernels, reads("p.held_inside = 1;")));
+    return;
+  }
+  FAIL() << "there is no such case";
+}
+
+// Keys of 8 bits are converted once where many tiles of queries would convert them, else by the
+// kernel that reads them.
+TEST(AttentionSm90, ConvertsKeysOf8BitsWhereThatIsFaster) {
+  const auto templates_of = [](int64_t queries, const std::string& also) {
+    std::string text = graph_of(queries, 4096, 128, 128, "bf16");
+    for (const std::string name : {"k", "v"})
+      text.replace(text.find(str("  ", name, ": {dtype: bf16")), 17,
+                   str("  ", name, "8: {dtype: f8e4m3"));
+    text.replace(text.find("nodes:\n"), 7,
+                 "nodes:\n  - {out: k, op: cast, in: [k8], dtype: bf16}\n"
+                 "  - {out: v, op: cast, in: [v8], dtype: bf16}\n");
+    text.replace(text.find("outputs: [a]"), std::string::npos, also);
+    std::string templates;
+    for (const exec::KernelBinary& kernel : compiled(text, "cuda:sm_90a", false).kernels)
+      templates += kernel.template_name + " ";
+    return templates;
+  };
+  EXPECT_EQ(templates_of(4096, "outputs: [a]\n"), "pointwise pointwise attention_sm90 ");
+  EXPECT_EQ(templates_of(1, "outputs: [a]\n"), "attention_sm80 ");
+  // Others read what was converted.
+  EXPECT_EQ(templates_of(4096, "  - {out: m, op: relu, in: [v]}\noutputs: [a, m]\n"),
+            "pointwise pointwise attention_sm90 ");
+}
+
 // A kernel ahead lists which tiles a mask empties, where that takes little time beside attention:
 // not of masks that each head has of its own, nor of numbers that are added, which may be no mask.
 TEST(AttentionSm90, ListsTilesThatMasksEmpty) {
