@@ -107,27 +107,4 @@ OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target) 
   return product;
 }
 
-Hook chunk_hook(const MatrixOperand& operand, const ContractionPlan& plan, bool of_a,
-                std::string name) {
-  const int64_t chunk = kChunk / size_bytes(operand.dtype);
-  const SymInt free = (of_a ? plan.m : plan.n).size(), k = plan.k.size();
-  OperandView chunks = operand.view;
-  chunks.offset = floordiv(chunks.offset, chunk);
-  for (OperandView::BatchAxis& axis : chunks.batch) axis.stride = floordiv(axis.stride, chunk);
-  Hook hook;
-  hook.name = std::move(name);
-  hook.parameters = {Hook::index_parameter("batch", plan.batch.size()),
-                     passed_index("at", operand.major_k ? free : floordiv(free, chunk)),
-                     passed_index("k", operand.major_k ? floordiv(k, chunk) : k)};
-  const SymInt at = hook.parameters[1].axis, along_k = hook.parameters[2].axis;
-  const SymInt line = operand.major_k ? at : along_k, along = operand.major_k ? along_k : at;
-  hook.result = DType::i32;
-  hook.returns = true;
-  hook.body = {
-      return_value(ir::cast(ir::index_value(batch_offset(chunks, hook.parameters[0].axis) +
-                                            line * floordiv(operand.line_stride(), chunk) + along),
-                            DType::i32))};
-  return hook;
-}
-
 }  // namespace tcc::sched

@@ -50,10 +50,4 @@ int64_t shared_bytes_of_unit(const Target& target);
 // Does what plan_gemm does, for operands of 16 bits with sums in f32, and bytes.
 OrRefusal<CoopmatGemm> plan_coopmat(const Region& region, const Target& target);
 
-// `name`(batch, at, k) -> i32: the number of 16 bytes in the operand's buffer. Where the operand is
-// contiguous along k, `at` is a row or column and `k` counts 16 bytes; else it is the other way
-// round.
-Hook chunk_hook(const MatrixOperand& operand, const ContractionPlan& plan, bool of_a,
-                std::string name);
-
 }  // namespace tcc::sched

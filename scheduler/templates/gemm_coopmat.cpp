@@ -387,7 +387,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     kernel.hooks.push_back(
         operand.load == Load::im2col
             ? image_vector_hook(*s.gemm.image, operand.alignment, s.gemm.plan, name)
-            : chunk_hook(operand, s.gemm.plan, first != s.swapped, name));
+            : chunk_hook(operand, operand.alignment, s.gemm.plan, first != s.swapped, name));
     kernel.defines.emplace_back(first ? "A_BUFFER" : "B_BUFFER", str("b", operand.view.buffer));
     // Chunks have numbers of 32 bits.
     const SymInt& elements = kernel.arguments[static_cast<size_t>(operand.view.buffer)].elements;

@@ -1,5 +1,5 @@
-// Products with few rows (or columns) on CUDA cores, at the bandwidth of the large operand: the
-// loops are backends/device/cuda/gemv.cu.
+// Products with few rows (or columns) without matrix units, at the bandwidth of the large operand:
+// the loops are backends/device/cuda/gemv.cu and backends/device/glsl/gemv.comp.
 #include <algorithm>
 #include <numeric>
 
@@ -23,6 +23,7 @@ namespace {
 using Load = MatrixOperand::Load;
 
 constexpr int64_t kFewRows = 4;             // beyond, matrix units win of large operands
+constexpr int64_t kLeastSubgroup = 16;      // narrower ones, as a CPU's, share few sums by shuffles
 constexpr int64_t kMostElements = 1 << 18;  // of an operand that is not large
 constexpr int64_t kLeastElements = 1 << 8;  // of the larger operand: below, nothing is gained
 constexpr int64_t kMostRegisters = 160;     // of a thread, for sums and loaded elements
@@ -42,7 +43,10 @@ struct Gemv {
   // room for them.
   bool computes_small = false;
   int64_t shared_bytes = 0;
-  bool fixed_b = false;  // no kernel writes the large operand, which comes in tiles
+  bool fixed_b = false;   // no kernel writes the large operand, which comes in tiles
+  int64_t subgroup = 32;  // threads that exchange sums by shuffles
+  // The source reads chunks of 8 or 16 bytes by their number, and no lines of other alignments.
+  bool by_chunks = false;
 
   const ContractionPlan::Operand& small_operand() const { return swapped ? plan.b : plan.a; }
   const FlatAxes& rows() const { return swapped ? plan.n : plan.m; }
@@ -88,11 +92,13 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   const int64_t m = most(plan->m), n = most(plan->n), k = plan->k.fixed_size();
   const int64_t rows = std::min(m, n), elements = std::max(m, n) * k;
   const bool by_units = !target.matrix_units.empty() && !is_of_exact_f32(region);
-  if (rows > kernels::gemv::kMostRows ||
+  const bool is_narrow = target.subgroup_size < kLeastSubgroup;
+  if (rows > (is_narrow ? kFewRows : kernels::gemv::kMostRows) ||
       (rows > kFewRows && elements > kMostElements && by_units) || elements < kLeastElements)
     return Refusal{
         str("a product of ", m, " x ", n, " x ", k, " has too many rows or too few elements")};
   if (!has_device_source(target, "gemv")) return lacks_source(target, "gemv");
+  if (!target.subgroup_shuffle) return Refusal{"the target has no shuffles"};
   Gemv gemv;
   gemv.swapped = n < m;
   if (open) {
@@ -109,25 +115,30 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   gemv.computes_small =
       is_computed(region, region.anchor->inputs[static_cast<size_t>(small.input)]);
   gemv.shared_bytes = target.static_shared_bytes();
+  gemv.subgroup = target.subgroup_size;
+  gemv.by_chunks = target.api == Api::vulkan;
   const ContractionPlan::Operand& large = gemv.swapped ? plan->a : plan->b;
   const std::optional<OperandView> view = operand_view(region, *plan, gemv.swapped);
   if (view && is_streamed(view->dtype))
     gemv.b = described_operand(region, *view, *plan, gemv.swapped);
   else
     gemv.b.major_k = large.along_k;
-  if (rows > kFewRows && gemv.b.load == Load::computed)
-    return Refusal{str("a product of ", rows, " rows computes its larger operand")};
   if (gemv.b.load == Load::computed) {
     gemv.vector = large.vector;
   } else {
     // Vectors divide the contiguous extent; where they would be short, lines are shifted.
     const int64_t element = size_bytes(gemv.b.dtype), extent = gemv.b.major_k ? k : std::max(m, n);
     gemv.vector = std::gcd(gemv.b.alignment / element, extent);
-    gemv.b.load = gemv.vector * element >= 8 ? Load::tiles : Load::rows;
+    gemv.b.load = gemv.vector * element >= 8 ? Load::tiles
+                  : gemv.by_chunks           ? Load::computed
+                                             : Load::rows;
     if (gemv.b.load == Load::rows) gemv.vector = 16 / element;
+    if (gemv.b.load == Load::computed) gemv.vector = large.vector;
     gemv.b.alignment = gemv.vector * element;
     gemv.fixed_b = gemv.b.load == Load::tiles && gemv.b.fixed;
   }
+  if (rows > kFewRows && gemv.b.load == Load::computed)
+    return Refusal{str("a product of ", rows, " rows computes its larger operand")};
   // Where the columns are neighbours, a workgroup takes many of them, and few workgroups have all.
   if (!gemv.b.major_k) gemv.clusters = std::min(8, target.max_cluster);
   gemv.plan = *std::move(plan);
@@ -169,6 +180,7 @@ kernels::Gemv parameters_of_config(const Gemv& gemv, const ContractionPlan::Oper
   g.k_unit = c["k_unit"];
   g.unroll = c["unroll"];
   g.cluster = gemv.clusters > 1 ? c["cluster"] : 1;
+  g.subgroup = gemv.subgroup;
   product.segment = gemv.swapped ? 1 : std::min<int64_t>(8, kernels::gemv::block_columns(g));
   g.staged = gemv.computes_small;
   if (g.staged) g.staged = kernels::gemv::shared_bytes(g) <= gemv.shared_bytes;
@@ -239,6 +251,10 @@ class StreamedProduct : public ProductCandidate {
         {"sums and loaded elements fit into registers",
          [gemv](const Config& c) {
            return kernels::gemv::registers(Shape(gemv, c).kernel) <= kMostRegisters;
+         }},
+        {"sums fit into shared memory",
+         [gemv](const Config& c) {
+           return kernels::gemv::shared_bytes(Shape(gemv, c).kernel) <= gemv.shared_bytes;
          }},
         {"no more threads along k than units",
          [gemv](const Config& c) {
@@ -436,6 +452,7 @@ class StreamedProduct : public ProductCandidate {
     kernel.parameters = parameters_of(s.kernel, "Gemv", "common/gemv_shape.h");
     kernel.workgroup = static_cast<int>(s.threads());
     kernel.cluster = static_cast<int>(s.kernel.cluster);
+    kernel.uses_lanes = gemv.by_chunks;
     const SymInt row_blocks = ir::ceildiv(gemv.rows().size(), s.rows);
     if (!row_blocks.is_const()) kernel.counts.push_back({"BLOCKS_M", row_blocks});
     kernel.grid = row_blocks * gemv.plan.batch.fixed_size() *
@@ -454,8 +471,11 @@ class StreamedProduct : public ProductCandidate {
       kernel.hooks.push_back(hooks.load(gemv.swapped, "load_b"));
     } else {
       need_alignment(kernel, gemv.b);
-      kernel.hooks.push_back(gemv.b.load == Load::tiles ? vector_hook(gemv.b, gemv.plan, "vector_b")
-                                                        : line_hook(gemv.b, gemv.plan, "row_b"));
+      kernel.hooks.push_back(gemv.b.load == Load::rows ? line_hook(gemv.b, gemv.plan, "row_b")
+                             : gemv.by_chunks ? chunk_hook(gemv.b, gemv.b.alignment, gemv.plan,
+                                                           gemv.swapped, "chunk_b")
+                                              : vector_hook(gemv.b, gemv.plan, "vector_b"));
+      if (gemv.by_chunks) kernel.defines.emplace_back("B_BUFFER", str("b", gemv.b.view.buffer));
     }
     kernel.hooks.push_back(hooks.epilogue());
     return kernel;

@@ -47,6 +47,12 @@ Hook line_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::s
 // vectors, else `at` does.
 Hook vector_hook(const MatrixOperand& operand, const ContractionPlan& plan, std::string name);
 
+// `name`(batch, at, k) -> i32: the number of a chunk of so many bytes in the operand's buffer.
+// Where the operand is contiguous along k, `at` is a row or column and `k` counts chunks; else it
+// is the other way round.
+Hook chunk_hook(const MatrixOperand& operand, int64_t bytes, const ContractionPlan& plan, bool of_a,
+                std::string name);
+
 // `name`(batch, c[3]): the coordinates of a batch of `batches` along the view's batch axes,
 // innermost first.
 Hook coordinates_hook(const OperandView& view, const SymInt& batches, std::string name);

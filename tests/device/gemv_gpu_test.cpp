@@ -11,11 +11,15 @@
 namespace tcc::test {
 namespace {
 
-TEST(FewRows, AgreeWithTheReference) {
-  const auto device = runtime::open_device("cuda:0");
-  int64_t used = 0, shared = 0, reduced = 0, early = 0;
+struct Used {
+  int64_t kernels = 0, shared = 0, reduced = 0, early = 0;
+};
+
+Used check_few_rows(const std::string& name, int64_t times) {
+  const auto device = runtime::open_device(name);
+  Used used;
   const int64_t first = number_from("TCC_PRODUCTS_SEED", 1),
-                count = number_from("TCC_PRODUCTS_COUNT", 120);
+                count = number_from("TCC_PRODUCTS_COUNT", times);
   for (int64_t seed = first; seed < first + count; ++seed) {
     // Rows are reduced by products where launches do not overlap.
     sched::Target target = device->target();
@@ -24,20 +28,35 @@ TEST(FewRows, AgreeWithTheReference) {
                   [&](const exec::Executable& executable) {
                     for (const exec::KernelBinary& kernel : executable.kernels) {
                       if (kernel.template_name != "gemv") continue;
-                      ++used;
-                      shared += kernel.config.find("cluster=") != std::string::npos &&
-                                kernel.config.find("cluster=1 ") == std::string::npos;
-                      reduced += kernel.source.find("start_rows(const") != std::string::npos;
-                      early += kernel.source.find("fixed_b = true") != std::string::npos;
+                      const auto has = [&](std::string_view text) {
+                        return kernel.source.find(text) != std::string::npos;
+                      };
+                      ++used.kernels;
+                      used.shared += kernel.config.find("cluster=") != std::string::npos &&
+                                     kernel.config.find("cluster=1 ") == std::string::npos;
+                      used.reduced += has("void start_rows(");
+                      used.early += has("fixed_b = true");
                       EXPECT_EQ(kernel.waits, target.overlapping_launches)
                           << "an operand is read before the wait";
                     }
                   });
   }
-  EXPECT_GT(used, 0) << "no product is gemv's";
-  EXPECT_GT(reduced, 0) << "no rows are reduced";
-  EXPECT_GT(early, 0) << "no large operand is fixed";
-  if (device->target().max_cluster > 1) { EXPECT_GT(shared, 0) << "no sums are a cluster's"; }
+  EXPECT_GT(used.kernels, 0) << "no product is gemv's";
+  EXPECT_GT(used.reduced, 0) << "no rows are reduced";
+  return used;
+}
+
+TEST(FewRows, AgreeWithTheReference) {
+  const Used used = check_few_rows("cuda:0", 120);
+  EXPECT_GT(used.early, 0) << "no large operand is fixed";
+  if (runtime::open_device("cuda:0")->target().max_cluster > 1) {
+    EXPECT_GT(used.shared, 0) << "no sums are a cluster's";
+  }
+}
+
+TEST(FewRows, AgreeWithTheReferenceOnVulkan) {
+  for (const std::string& device : devices_present(Devices::gpu))
+    if (device.starts_with("vulkan")) check_few_rows(device, 60);
 }
 
 }  // namespace

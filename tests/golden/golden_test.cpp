@@ -52,7 +52,8 @@ std::string without_device_source(std::string text, const sched::Kernel& kernel,
   const bool cuda = target.api == sched::Api::cuda;
   const std::string file = (cuda ? "cuda/" : "glsl/") + kernel.source + (cuda ? ".cu" : ".comp");
   const std::string folder = file.substr(0, file.find('/') + 1);
-  const std::string& header = kernel.parameters.header;
+  // GLSL gets the parameters as macros.
+  const std::string header = cuda ? kernel.parameters.header : "";
   const std::string include = header.empty() ? "" : "#include \"backends/device/" + header + "\"\n";
   // Files that the header includes are not included again.
   const std::string before = resolve_device_includes(include, folder);

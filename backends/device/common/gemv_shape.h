@@ -34,6 +34,7 @@ struct Gemv {
   Int k_unit = 1;                // neighbouring k that a lane takes at once
   Int unroll = 1;                // such units in flight
   Int cluster = 1;               // workgroups that share k
+  Int subgroup = 32;             // threads that exchange sums by shuffles
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -49,6 +50,7 @@ struct Gemv {
     visit("k_unit", k_unit);
     visit("unroll", unroll);
     visit("cluster", cluster);
+    visit("subgroup", subgroup);
   }
 };
 
@@ -76,14 +78,20 @@ constexpr Int own_k(const Gemv& g) { return steps(g) * lanes_k(g) * g.warps_k * 
 constexpr Int registers(const Gemv& g) {
   return g.block_m * g.columns + g.unroll * loads(g) * g.product.b.vector;
 }
+// The parts of a warp along k whose sums are added up in shared memory: lanes further apart than a
+// subgroup is wide exchange none.
+constexpr Int parts_k(const Gemv& g) {
+  const Int stride = g.product.b.major_k ? 1 : g.lanes_n;
+  return lanes_k(g) / least(lanes_k(g), most(1, least(g.subgroup, 32) / stride));
+}
 // Sums that the warps along k add up, in f32, and those that the workgroups of a cluster send.
 constexpr Int sums_bytes(const Gemv& g) {
   const Int sums = g.block_m * block_columns(g) * 4;
-  return g.warps_k * sums + (g.cluster > 1 ? g.cluster * sums : 0);
+  return g.warps_k * parts_k(g) * sums + (g.cluster > 1 ? g.cluster * sums : 0);
 }
-// The warps' results of rows, of two stages in turn.
+// The results of rows of each subgroup, or half of one, of two stages in turn.
 constexpr Int row_results_bytes(const Gemv& g) {
-  return 2 * g.warps_n * g.warps_k * g.block_m * g.rows.results * 4;
+  return 2 * threads(g) / least(g.subgroup, 32) * g.block_m * g.rows.results * 4;
 }
 constexpr Int staged_bytes(const Gemv& g) { return g.staged ? g.block_m * own_k(g) * 4 : 0; }
 constexpr Int shared_bytes(const Gemv& g) {

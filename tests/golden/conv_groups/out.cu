@@ -42,6 +42,7 @@ constexpr tcc::kernels::Gemv tcc_parameters() {
   p.k_unit = 4;
   p.unroll = 1;
   p.cluster = 1;
+  p.subgroup = 32;
   return p;
 }
 constexpr tcc::kernels::Gemv params = tcc_parameters();
