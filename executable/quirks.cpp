@@ -38,14 +38,6 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The part of `text` before `separator`, which is removed from it with the separator.
-std::string_view cut(std::string_view& text, std::string_view separator) {
-  const size_t at = text.find(separator);
-  const std::string_view first = text.substr(0, at);
-  text = at == text.npos ? std::string_view() : text.substr(at + separator.size());
-  return first;
-}
-
 // "580.159.03": its numbers and the text's length; nothing where it begins with none.
 std::vector<int64_t> leading_version(std::string_view text, size_t& length) {
   std::vector<int64_t> numbers;
@@ -246,6 +238,13 @@ DriverVersion driver_version(std::string_view driver) {
   }
   result.name = driver;
   return result;
+}
+
+std::string_view cut(std::string_view& text, std::string_view separator) {
+  const size_t at = text.find(separator);
+  const std::string_view first = text.substr(0, at);
+  text = at == text.npos ? std::string_view() : text.substr(at + separator.size());
+  return first;
 }
 
 bool matches(std::string_view pattern, std::string_view text) {

@@ -74,6 +74,9 @@ std::vector<std::string_view> feature_names();
 bool has_feature(const Target& target, std::string_view feature);
 // Why a feature of that name is not used, "switched off by quirk FILE:LINE: REASON"; "": no quirk.
 std::string why_feature_off(const Target& target, std::string_view feature);
+// Returns the part of `text` before `separator` and removes both from `text`, which has no data
+// where there is no separator.
+std::string_view cut(std::string_view& text, std::string_view separator);
 // "*" and "?" are the only special characters of a pattern.
 bool matches(std::string_view pattern, std::string_view text);
 
