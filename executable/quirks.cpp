@@ -82,6 +82,7 @@ struct TargetFeature {
   void (*drop)(Target&);
 };
 
+constexpr std::string_view kMatrixUnits = "matrix_units";
 constexpr TargetFeature kTargetFeatures[] = {
     {"box_copies", [](const Target& t) { return t.box_copies; },
      [](Target& t) { t.box_copies = false; }},
@@ -95,7 +96,7 @@ constexpr TargetFeature kTargetFeatures[] = {
     {"int64", [](const Target& t) { return t.int64; }, [](Target& t) { t.int64 = false; }},
     {"matrix_conversions", [](const Target& t) { return t.matrix_conversions; },
      [](Target& t) { t.matrix_conversions = false; }},
-    {"matrix_units", [](const Target& t) { return !t.matrix_units.empty(); },
+    {kMatrixUnits, [](const Target& t) { return !t.matrix_units.empty(); },
      [](Target& t) { t.matrix_units.clear(); }},
     {"native_exp2", [](const Target& t) { return t.native_exp2; },
      [](Target& t) { t.native_exp2 = false; }},
@@ -409,19 +410,27 @@ std::string why_feature_off(const Target& target, std::string_view feature) {
   return "";
 }
 
+void switch_off_units(std::vector<MatrixUnit>& units, Target& target,
+                      std::span<const Quirk> quirks) {
+  for (const Quirk& quirk : quirks) {
+    if (!quirk.off || !quirk.is_of(target)) continue;
+    if (*quirk.off == Part::feature && quirk.what == kMatrixUnits) units.clear();
+    if (*quirk.off != Part::unit) continue;
+    std::erase_if(units, [&](const MatrixUnit& unit) {
+      SwitchedOff off{Part::unit, to_string(unit), quirk.source, quirk.reason};
+      if (!matches(quirk.what, off.what)) return false;
+      target.switched_off.push_back(std::move(off));
+      return true;
+    });
+  }
+}
+
 void apply_quirks(Target& target, std::span<const Quirk> quirks) {
   for (const Quirk& quirk : quirks) {
     if (!quirk.off || !quirk.is_of(target)) continue;
     SwitchedOff off{*quirk.off, quirk.what, quirk.source, quirk.reason};
     switch (*quirk.off) {
-      case Part::unit:
-        std::erase_if(target.matrix_units, [&](const MatrixUnit& unit) {
-          off.what = to_string(unit);
-          if (!matches(quirk.what, off.what)) return false;
-          target.switched_off.push_back(off);
-          return true;
-        });
-        continue;
+      case Part::unit: switch_off_units(target.matrix_units, target, {&quirk, 1}); continue;
       case Part::feature: {
         const TargetFeature* feature = find_feature(quirk.what);
         if (!feature || !feature->has(target)) continue;

@@ -82,6 +82,10 @@ bool matches(std::string_view pattern, std::string_view text);
 
 // Takes from the target what the quirks of its device and driver switch off, and notes it.
 void apply_quirks(Target& target, std::span<const Quirk> quirks);
+// The same for units that the target may not have yet: removes those that are switched off, and
+// notes in the target which ones quirks of units name.
+void switch_off_units(std::vector<MatrixUnit>& units, Target& target,
+                      std::span<const Quirk> quirks);
 // Returns what is wrong with a quirk that parse_quirk() takes, or "": only the compiler knows the
 // names of templates. quirks() leaves out the lines that a rule refuses, with a warning for each.
 using QuirkRule = std::string (*)(const Quirk& quirk);
