@@ -38,14 +38,6 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The part of `text` before `separator`, which is removed from it with the separator.
-std::string_view cut(std::string_view& text, std::string_view separator) {
-  const size_t at = text.find(separator);
-  const std::string_view first = text.substr(0, at);
-  text = at == text.npos ? std::string_view() : text.substr(at + separator.size());
-  return first;
-}
-
 // "580.159.03": its numbers and the text's length; nothing where it begins with none.
 std::vector<int64_t> leading_version(std::string_view text, size_t& length) {
   std::vector<int64_t> numbers;
@@ -90,6 +82,7 @@ struct TargetFeature {
   void (*drop)(Target&);
 };
 
+constexpr std::string_view kMatrixUnits = "matrix_units";
 constexpr TargetFeature kTargetFeatures[] = {
     {"box_copies", [](const Target& t) { return t.box_copies; },
      [](Target& t) { t.box_copies = false; }},
@@ -103,7 +96,7 @@ constexpr TargetFeature kTargetFeatures[] = {
     {"int64", [](const Target& t) { return t.int64; }, [](Target& t) { t.int64 = false; }},
     {"matrix_conversions", [](const Target& t) { return t.matrix_conversions; },
      [](Target& t) { t.matrix_conversions = false; }},
-    {"matrix_units", [](const Target& t) { return !t.matrix_units.empty(); },
+    {kMatrixUnits, [](const Target& t) { return !t.matrix_units.empty(); },
      [](Target& t) { t.matrix_units.clear(); }},
     {"native_exp2", [](const Target& t) { return t.native_exp2; },
      [](Target& t) { t.native_exp2 = false; }},
@@ -246,6 +239,13 @@ DriverVersion driver_version(std::string_view driver) {
   }
   result.name = driver;
   return result;
+}
+
+std::string_view cut(std::string_view& text, std::string_view separator) {
+  const size_t at = text.find(separator);
+  const std::string_view first = text.substr(0, at);
+  text = at == text.npos ? std::string_view() : text.substr(at + separator.size());
+  return first;
 }
 
 bool matches(std::string_view pattern, std::string_view text) {
@@ -410,19 +410,27 @@ std::string why_feature_off(const Target& target, std::string_view feature) {
   return "";
 }
 
+void switch_off_units(std::vector<MatrixUnit>& units, Target& target,
+                      std::span<const Quirk> quirks) {
+  for (const Quirk& quirk : quirks) {
+    if (!quirk.off || !quirk.is_of(target)) continue;
+    if (*quirk.off == Part::feature && quirk.what == kMatrixUnits) units.clear();
+    if (*quirk.off != Part::unit) continue;
+    std::erase_if(units, [&](const MatrixUnit& unit) {
+      SwitchedOff off{Part::unit, to_string(unit), quirk.source, quirk.reason};
+      if (!matches(quirk.what, off.what)) return false;
+      target.switched_off.push_back(std::move(off));
+      return true;
+    });
+  }
+}
+
 void apply_quirks(Target& target, std::span<const Quirk> quirks) {
   for (const Quirk& quirk : quirks) {
     if (!quirk.off || !quirk.is_of(target)) continue;
     SwitchedOff off{*quirk.off, quirk.what, quirk.source, quirk.reason};
     switch (*quirk.off) {
-      case Part::unit:
-        std::erase_if(target.matrix_units, [&](const MatrixUnit& unit) {
-          off.what = to_string(unit);
-          if (!matches(quirk.what, off.what)) return false;
-          target.switched_off.push_back(off);
-          return true;
-        });
-        continue;
+      case Part::unit: switch_off_units(target.matrix_units, target, {&quirk, 1}); continue;
       case Part::feature: {
         const TargetFeature* feature = find_feature(quirk.what);
         if (!feature || !feature->has(target)) continue;

@@ -74,11 +74,18 @@ std::vector<std::string_view> feature_names();
 bool has_feature(const Target& target, std::string_view feature);
 // Why a feature of that name is not used, "switched off by quirk FILE:LINE: REASON"; "": no quirk.
 std::string why_feature_off(const Target& target, std::string_view feature);
+// Returns the part of `text` before `separator` and removes both from `text`, which has no data
+// where there is no separator.
+std::string_view cut(std::string_view& text, std::string_view separator);
 // "*" and "?" are the only special characters of a pattern.
 bool matches(std::string_view pattern, std::string_view text);
 
 // Takes from the target what the quirks of its device and driver switch off, and notes it.
 void apply_quirks(Target& target, std::span<const Quirk> quirks);
+// The same for units that the target may not have yet: removes those that are switched off, and
+// notes in the target which ones quirks of units name.
+void switch_off_units(std::vector<MatrixUnit>& units, Target& target,
+                      std::span<const Quirk> quirks);
 // Returns what is wrong with a quirk that parse_quirk() takes, or "": only the compiler knows the
 // names of templates. quirks() leaves out the lines that a rule refuses, with a warning for each.
 using QuirkRule = std::string (*)(const Quirk& quirk);

@@ -11,13 +11,6 @@
 namespace tcc::sched {
 namespace {
 
-std::string_view cut_at(std::string_view& rest, char separator) {
-  const size_t end = std::min(rest.find(separator), rest.size());
-  const std::string_view part = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return part;
-}
-
 // "2,3,4".
 std::string list_of(const std::vector<int64_t>& values) {
   std::string text;
@@ -41,7 +34,7 @@ std::string misspelled_value(std::string_view of, std::span<const Parameter> par
 
 // Returns what is wrong with the pattern of units, or "".
 std::string misspelled_unit(std::string_view pattern) {
-  const std::string_view kind = cut_at(pattern, ' ');
+  const std::string_view kind = exec::cut(pattern, " ");
   if (kind.find_first_of("*?") != kind.npos) return "";
   std::vector<std::string> kinds;
   for (const Template* t : templates()) {

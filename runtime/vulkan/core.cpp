@@ -1,8 +1,5 @@
 #include "runtime/vulkan/core.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "executable/quirks.h"
 #include "runtime/device_checks.h"
 #include "runtime/vulkan/result.h"
@@ -148,14 +145,8 @@ void Core::destroy() {
 
 void Core::add_matrix_units(std::vector<exec::MatrixUnit> units) {
   exec::Target& target = physical_.target;
-  exec::Target added = target;
-  added.matrix_units = std::move(units);
-  added.switched_off.clear();
-  exec::apply_quirks(added);
-  target.matrix_units.insert(target.matrix_units.end(), added.matrix_units.begin(),
-                             added.matrix_units.end());
-  std::ranges::copy_if(added.switched_off, std::back_inserter(target.switched_off),
-                       [](const exec::SwitchedOff& off) { return off.part == exec::Part::unit; });
+  exec::switch_off_units(units, target, exec::quirks());
+  target.matrix_units.insert(target.matrix_units.end(), units.begin(), units.end());
 }
 
 void Core::check(VkResult result, const char* call) {

@@ -75,6 +75,134 @@ int64_t registers_of(const GemmCoopmat& g, bool turns) {
   return coopmat::registers(g) + (turns ? 0 : coopmat::turned_registers(g));
 }
 
+constexpr double kSharedBytes = 128;  // a cycle, of shared memory
+constexpr double kThreads = 128;      // that keep all matrix units of a compute unit busy
+
+// The parts of a config's cycles that both models have. Workgroups run in rounds on all compute
+// units, several of which share one.
+struct Work {
+  Work(const Shape& s, const Target& target, const EpilogueCost& stored)
+      : m(static_cast<double>(s.block_m)),
+        n(static_cast<double>(s.block_n)),
+        line(static_cast<double>(s.kernel.block_k * s.element)),
+        slices(static_cast<double>(s.kernel.slices)),
+        threads(static_cast<double>(coopmat::threads(s.kernel))),
+        turns(static_cast<double>(ceil_div(coopmat::k_tiles(s.kernel), s.kernel.slices))) {
+    const GemmCoopmat& g = s.kernel;
+    const double units = target.compute_units;
+    const double rate = target.flops_matrix > 0 ? target.flops_matrix : 4 * target.flops_f32;
+    // Multiply-adds of 16-bit elements a cycle, of one unit.
+    const double products = rate / 2 / units / target.clock();
+    unhindered = slices * m * n * line / 2 / products;
+    // Cycles of computing elements one by one: of an image whose elements lie apart, a stem's, each
+    // is a load of its own.
+    const auto computed = [&](const kernels::Operand& x, bool image, double rows) {
+      const double elements = slices * rows * line / static_cast<double>(s.element);
+      const double per_cycle = x.load == Load::im2col   ? 20 * static_cast<double>(x.vector)
+                               : image && x.vector == 1 ? 0.5
+                                                        : 24;
+      return x.load == Load::tiles ? 0 : elements / per_cycle;
+    };
+    const bool gathers_a = s.gemm.gathers && (s.gemm.plan.a.input == 0) != s.swapped;
+    loading = computed(g.product.a, gathers_a, m) +
+              computed(g.product.b, s.gemm.gathers && !gathers_a, n);
+    exchanged = (slices + 1) * m * n * 4 / kSharedBytes;
+    stores = m * n * stored.slots / (32 * 4);
+    // NVIDIA's compiler takes what there is for direct operands.
+    auto registers = static_cast<double>(registers_of(g, turns_matrices(target)));
+    if (g.direct > 0) registers = std::min(255.0, 8 * std::ceil((registers + 12) / 8));
+    const double resident = std::max(
+        1.0,
+        std::floor(std::min({static_cast<double>(target.registers_per_unit) / (registers * threads),
+                             target.max_threads_per_unit / threads,
+                             static_cast<double>(shared_bytes_of_unit(target)) /
+                                 static_cast<double>(coopmat::shared_bytes(g))})));
+    const auto tiles = static_cast<double>(s.tiles);
+    rounds = std::ceil(tiles / (units * resident));
+    busy = std::min(resident, std::ceil(tiles / units));
+  }
+
+  double m, n, line;       // a tile's rows and columns, and the bytes of its k
+  double slices, threads;  // of a workgroup
+  double turns;            // of the main loop
+  // Cycles of a turn: of the products of all slices on units that nothing hinders, and of elements
+  // that are computed.
+  double unhindered, loading;
+  // Cycles of the results: their way through shared memory, and the epilogue's slots.
+  double exchanged, stores;
+  double rounds, busy;  // of workgroups, and how many share a unit
+};
+
+// The cycles of tiles in shared memory.
+double shared_cycles(const Work& w, const Shape& s, const Target& target) {
+  const GemmCoopmat& g = s.kernel;
+  constexpr double kCacheBytes = 24;   // a cycle, that one unit reads from the last-level cache
+  constexpr double kFill = 1500;       // cycles until the first tile is there
+  constexpr double kMultiplied = 1.5;  // cycles of products with barriers over those alone
+  // Cycles between two tiles of k that nothing hides, and where loads are of whole lines.
+  constexpr double kLatency = 1000, kLineLatency = 680;
+  const double multiplied = kMultiplied * w.unhindered;
+  const double shared = w.slices *
+                        (w.m * static_cast<double>(g.subgroups_n + 1) +
+                         w.n * static_cast<double>(g.subgroups_m + 1)) *
+                        w.line / kSharedBytes;
+  const double epilogue = 500 + w.exchanged + w.stores;
+  // Other workgroups of a unit hide a part of the loads: measured on an H200.
+  const bool lines = g.paired && loads_whole_lines(target);
+  const double exposed = lines || w.busy * w.slices > 1 ? 0.6 : 0.9;
+  const double turn = std::max(multiplied, shared) + w.loading +
+                      exposed * w.slices * (w.m + w.n) * w.line / kCacheBytes;
+  // Measured on an H200: each slice beyond two adds to what a turn waits for all of them.
+  constexpr double kMeeting = 110;
+  // The cores of a CPU have no units that more threads would keep busy: slices work in turn.
+  const double in_turn = target.is_cpu ? w.slices : 1;
+  const double alone = in_turn * (lines ? kLineLatency : kLatency) + w.loading +
+                       multiplied * std::max(1.0, in_turn * kThreads / w.threads) +
+                       kMeeting * std::max(0.0, w.slices - 2);
+  return kFill + w.rounds * (w.turns * std::max(w.busy * turn, alone) +
+                             epilogue * (w.busy > 1 ? w.busy / 2 : 1.0) + (w.busy > 1 ? 0 : kFill));
+}
+
+// The cycles of direct operands, fitted to measurements of 70 pairs of a tile and a product on an
+// H200: among those tiles, what the model chooses takes 1.03 times as long as the fastest on
+// average.
+double direct_cycles(const Work& w, const Shape& s, const Target& target) {
+  const GemmCoopmat& g = s.kernel;
+  const bool both = g.direct == 2;
+  // Cycles of products over those of units that nothing hinders.
+  const double hindered = both ? 2.31 : g.slices > 1 ? 1.7 : 1.54;
+  // Cycles that a turn takes in any case, more where operands come from memory.
+  const double operands = static_cast<double>(s.element) * static_cast<double>(g.product.k) *
+                          static_cast<double>(g.product.m + g.product.n);
+  const bool is_cached = operands < static_cast<double>(target.l2_bytes);
+  const double latency = (both ? 840 : 1210) + (is_cached ? 0 : 600);
+  constexpr double kLastCacheBytes = 36, kFirstCacheBytes = 50, kReadBytes = 29;  // a cycle
+  constexpr double kSlot = 30;  // cycles of a second barrier for one slot
+  constexpr double kDirectFill = 2500;
+  constexpr double kStaged = 7;  // cycles of results in shared memory over those of words
+  // Cycles until the place of a chunk of an image is known, which nothing hides.
+  constexpr double kPlace = 140;
+  const auto places = [&](const kernels::Operand& x, int64_t rows) {
+    return x.load == Load::im2col ? kPlace * static_cast<double>(rows) * w.line /
+                                        kernels::kChunkBytes / static_cast<double>(g.subgroup)
+                                  : 0;
+  };
+  const double placing =
+      places(g.product.a, coopmat::subgroup_m(g)) + places(g.product.b, coopmat::subgroup_n(g));
+  const auto subgroups_m = static_cast<double>(g.subgroups_m);
+  const auto subgroups_n = static_cast<double>(g.subgroups_n);
+  const double at_work = hindered * w.unhindered;
+  const double loaded = (w.m * (both ? subgroups_n : 1) + w.n * subgroups_m) / kFirstCacheBytes;
+  const double read = both ? 0 : w.m * subgroups_n / kReadBytes;
+  const double turn = std::max({w.busy * at_work,
+                                w.busy * w.slices * w.line *
+                                    std::max({(w.m + w.n) / kLastCacheBytes, loaded, read}),
+                                latency + 0.3 * at_work * std::max(1.0, kThreads / w.threads)}) +
+                      w.loading + placing + (both || g.stages > 1 ? 0 : kSlot);
+  const double stores = kStaged * w.exchanged + w.stores;
+  return kDirectFill + w.rounds * (w.turns * turn + stores * std::max(1.0, w.busy / 2));
+}
+
 class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
  public:
   std::string_view name() const override { return "gemm_coopmat"; }
@@ -248,115 +376,12 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     return {s.tiles_m, s.tiles_n, s.block_m, s.block_n, 1};
   }
 
-  // Rounds of workgroups on all compute units, several of which share one.
   GemmCycles cycles(const Shape& s, const Target& target,
                     const EpilogueCost& stored) const override {
-    const GemmCoopmat& g = s.kernel;
-    const double units = target.compute_units;
-    const double rate = target.flops_matrix > 0 ? target.flops_matrix : 4 * target.flops_f32;
-    constexpr double kCacheBytes = 24;    // a cycle, that one unit reads from the last-level cache
-    constexpr double kSharedBytes = 128;  // a cycle, of shared memory
-    constexpr double kFill = 1500;        // cycles until the first tile is there
-    constexpr double kMultiplied = 1.5;   // cycles of products with barriers over those alone
-    // Cycles between two tiles of k that nothing hides, and where loads are of whole lines.
-    constexpr double kLatency = 1000, kLineLatency = 680;
-    constexpr double kThreads = 128;  // that keep all matrix units of a compute unit busy
-    const auto m = static_cast<double>(s.block_m), n = static_cast<double>(s.block_n);
-    const auto line = static_cast<double>(g.block_k * s.element);
-    // Multiply-adds of 16-bit elements a cycle, of one unit.
-    const double products = rate / 2 / units / target.clock();
-    // The cycles of all slices in a turn of the main loop.
-    const auto slices = static_cast<double>(g.slices);
-    const double unhindered = slices * m * n * line / 2 / products;
-    const double multiplied = kMultiplied * unhindered;
-    const double shared =
-        slices *
-        (m * static_cast<double>(g.subgroups_n + 1) + n * static_cast<double>(g.subgroups_m + 1)) *
-        line / kSharedBytes;
-    const auto threads = static_cast<double>(coopmat::threads(g));
-    // Cycles of computing elements one by one: of an image whose elements lie apart, a stem's, each
-    // is a load of its own.
-    const auto computed = [&](const kernels::Operand& x, bool image, double rows) {
-      const double elements = slices * rows * line / static_cast<double>(s.element);
-      const double per_cycle = x.load == Load::im2col   ? 20 * static_cast<double>(x.vector)
-                               : image && x.vector == 1 ? 0.5
-                                                        : 24;
-      return x.load == Load::tiles ? 0 : elements / per_cycle;
-    };
-    const bool gathers_a = s.gemm.gathers && (s.gemm.plan.a.input == 0) != s.swapped;
-    const double loading = computed(g.product.a, gathers_a, m) +
-                           computed(g.product.b, s.gemm.gathers && !gathers_a, n);
-    const auto turns = static_cast<double>(ceil_div(coopmat::k_tiles(g), g.slices));
-    const double epilogue =
-        500 + (slices + 1) * m * n * 4 / kSharedBytes + m * n * stored.slots / (32 * 4);
-    // NVIDIA's compiler takes what there is for direct operands.
-    auto registers = static_cast<double>(registers_of(g, turns_matrices(target)));
-    if (g.direct > 0) registers = std::min(255.0, 8 * std::ceil((registers + 12) / 8));
-    const double resident = std::max(
-        1.0,
-        std::floor(std::min({static_cast<double>(target.registers_per_unit) / (registers * threads),
-                             target.max_threads_per_unit / threads,
-                             static_cast<double>(shared_bytes_of_unit(target)) /
-                                 static_cast<double>(coopmat::shared_bytes(g))})));
-    const auto tiles = static_cast<double>(s.tiles);
-    const double rounds = std::ceil(tiles / (units * resident));
-    const double busy = std::min(resident, std::ceil(tiles / units));
-    if (g.direct > 0) {
-      // Fitted to measurements of 70 pairs of a tile and a product on an H200: among those tiles,
-      // what the model chooses takes 1.03 times as long as the fastest on average.
-      const bool both = g.direct == 2;
-      // Cycles of products over those of units that nothing hinders.
-      const double hindered = both ? 2.31 : g.slices > 1 ? 1.7 : 1.54;
-      // Cycles that a turn takes in any case, more where operands come from memory.
-      const double operands = static_cast<double>(s.element) * static_cast<double>(g.product.k) *
-                              static_cast<double>(g.product.m + g.product.n);
-      const bool is_cached = operands < static_cast<double>(target.l2_bytes);
-      const double latency = (both ? 840 : 1210) + (is_cached ? 0 : 600);
-      constexpr double kLastCacheBytes = 36, kFirstCacheBytes = 50, kReadBytes = 29;  // a cycle
-      constexpr double kSlot = 30;  // cycles of a second barrier for one slot
-      constexpr double kDirectFill = 2500;
-      constexpr double kStaged = 7;  // cycles of results in shared memory over those of words
-      // Cycles until the place of a chunk of an image is known, which nothing hides.
-      constexpr double kPlace = 140;
-      const auto places = [&](const kernels::Operand& x, int64_t rows) {
-        return x.load == Load::im2col ? kPlace * static_cast<double>(rows) * line /
-                                            kernels::kChunkBytes / static_cast<double>(g.subgroup)
-                                      : 0;
-      };
-      const double placing =
-          places(g.product.a, coopmat::subgroup_m(g)) + places(g.product.b, coopmat::subgroup_n(g));
-      const auto subgroups_m = static_cast<double>(g.subgroups_m);
-      const auto subgroups_n = static_cast<double>(g.subgroups_n);
-      const double at_work = hindered * unhindered;
-      const double loaded = (m * (both ? subgroups_n : 1) + n * subgroups_m) / kFirstCacheBytes;
-      const double read = both ? 0 : m * subgroups_n / kReadBytes;
-      const double turn =
-          std::max({busy * at_work,
-                    busy * slices * line * std::max({(m + n) / kLastCacheBytes, loaded, read}),
-                    latency + 0.3 * at_work * std::max(1.0, kThreads / threads)}) +
-          loading + placing + (both || g.stages > 1 ? 0 : kSlot);
-      const double stores =
-          kStaged * (slices + 1) * m * n * 4 / kSharedBytes + m * n * stored.slots / (32 * 4);
-      GemmCycles cycles;
-      cycles.working = kDirectFill + rounds * (turns * turn + stores * std::max(1.0, busy / 2));
-      return cycles;
-    }
-    // Other workgroups of a unit hide a part of the loads: measured on an H200.
-    const bool lines = g.paired && loads_whole_lines(target);
-    const double exposed = lines || busy * slices > 1 ? 0.6 : 0.9;
-    const double turn =
-        std::max(multiplied, shared) + loading + exposed * slices * (m + n) * line / kCacheBytes;
-    // Measured on an H200: each slice beyond two adds to what a turn waits for all of them.
-    constexpr double kMeeting = 110;
-    // The cores of a CPU have no units that more threads would keep busy: slices work in turn.
-    const double in_turn = target.is_cpu ? slices : 1;
-    const double alone = in_turn * (lines ? kLineLatency : kLatency) + loading +
-                         multiplied * std::max(1.0, in_turn * kThreads / threads) +
-                         kMeeting * std::max(0.0, slices - 2);
+    const Work work(s, target, stored);
     GemmCycles cycles;
     cycles.working =
-        kFill + rounds * (turns * std::max(busy * turn, alone) +
-                          epilogue * (busy > 1 ? busy / 2 : 1.0) + (busy > 1 ? 0 : kFill));
+        s.kernel.direct > 0 ? direct_cycles(work, s, target) : shared_cycles(work, s, target);
     return cycles;
   }
 

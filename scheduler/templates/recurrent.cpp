@@ -6,9 +6,8 @@
 #include "scheduler/cost.h"
 #include "scheduler/device_sources.h"
 #include "scheduler/templates/common.h"
-#include "scheduler/templates/recurrent_forms.h"
+#include "scheduler/templates/recurrent_fields.h"
 #include "scheduler/templates/recurrent_hooks.h"
-#include "scheduler/templates/rule_space.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -20,12 +19,7 @@ constexpr int64_t kChunk = 4;  // neighbouring weights of a column that a thread
 constexpr double kMustWinBy = 1.3;
 constexpr int64_t kMostKept = 128;  // weights in the registers of a thread
 
-// A config's values.
-struct RecurrentValues {
-  int64_t rows, threads, shares, thread_columns, thread_rows, weights;
-};
-
-// The sizes that follow from them, as the device source has them.
+// The sizes that follow from a config's values, as the device source has them.
 struct RecurrentShape : RecurrentValues {
   RecurrentShape(const RecurrentPlan& plan, const RecurrentValues& values)
       : RecurrentShape(plan.sizes, plan.products(), values) {}
@@ -134,21 +128,11 @@ using RecurrentRules = RuleSpace<RecurrentCase>;
 
 std::vector<Field<RecurrentValues>> all_fields() {
   using V = RecurrentValues;
-  return {{"rows", {1, 2, 4, 8, 16}, "rows of the batch that a workgroup has", &V::rows},
-          {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup", &V::threads},
-          {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum", &V::shares},
-          {"thread_columns",
-           {1, 2, 4, 8},
-           "columns of the weights that a thread multiplies at once",
-           &V::thread_columns},
-          {"thread_rows",
-           {1, 2, 4, 8},
-           "rows of the state that it multiplies at once",
-           &V::thread_rows},
-          {"weights",
-           {kInShared, kInRegisters, kInMemory},
-           "the weights stay in shared memory (0) or registers (1), or are read at each step (2)",
-           &V::weights}};
+  std::vector<Field<V>> fields = {
+      {"rows", {1, 2, 4, 8, 16}, "rows of the batch that a workgroup has", &V::rows},
+      {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup", &V::threads}};
+  for (Field<V>& field : sharing_fields<V>("a sum")) fields.push_back(std::move(field));
+  return fields;
 }
 
 RecurrentRules rules_of(RecurrentPlan plan, const Target& target) {

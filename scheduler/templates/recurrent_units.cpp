@@ -9,9 +9,8 @@
 #include "scheduler/cost.h"
 #include "scheduler/device_sources.h"
 #include "scheduler/templates/common.h"
-#include "scheduler/templates/recurrent_forms.h"
+#include "scheduler/templates/recurrent_fields.h"
 #include "scheduler/templates/recurrent_hooks.h"
-#include "scheduler/templates/rule_space.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -34,8 +33,8 @@ constexpr double kMayLoseBy = 2;
 constexpr double kExchangeSeconds = 1.5e-6;
 
 // A config's values.
-struct UnitsValues {
-  int64_t rows, units, threads, matrix, shares, thread_columns, thread_rows, weights;
+struct UnitsValues : RecurrentValues {
+  int64_t units, matrix;
 
   // Threads have whole rows; of matrix units there is one form.
   bool are_whole() const {
@@ -229,24 +228,16 @@ using UnitsRules = RuleSpace<UnitsCase>;
 
 std::vector<Field<UnitsValues>> all_fields() {
   using V = UnitsValues;
-  return {{"rows", {1, 2, 4, 8, 16, 32, 64}, "rows of the batch that a workgroup has", &V::rows},
-          {"units", {1, 2, 4, 8, 12, 16, 24, 32}, "hidden units that it has", &V::units},
-          {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup", &V::threads},
-          {"matrix", {0, 1}, "products are of FMAs (0) or of matrix units (1)", &V::matrix},
-          {"shares", {1, 2, 4, 8, 16, 32}, "threads that share a sum of FMAs", &V::shares},
-          {"thread_columns",
-           {1, 2, 4, 8},
-           "columns of the weights that a thread multiplies at once",
-           &V::thread_columns},
-          {"thread_rows",
-           {1, 2, 4, 8},
-           "rows of the state that it multiplies at once",
-           &V::thread_rows},
-          {"weights",
-           {kInShared, kInRegisters, kInMemory},
-           "the weights stay in shared memory (0) or registers (1), or are read at each step (2); "
-           "of matrix units, what exceeds the registers (1) is in shared memory",
-           &V::weights}};
+  std::vector<Field<V>> fields = {
+      {"rows", {1, 2, 4, 8, 16, 32, 64}, "rows of the batch that a workgroup has", &V::rows},
+      {"units", {1, 2, 4, 8, 12, 16, 24, 32}, "hidden units that it has", &V::units},
+      {"threads", {32, 64, 128, 256, 512}, "threads of a workgroup", &V::threads},
+      {"matrix", {0, 1}, "products are of FMAs (0) or of matrix units (1)", &V::matrix}};
+  for (Field<V>& field :
+       sharing_fields<V>("a sum of FMAs",
+                         "; of matrix units, what exceeds the registers (1) is in shared memory"))
+    fields.push_back(std::move(field));
+  return fields;
 }
 
 UnitsRules rules_of(RecurrentPlan plan, Exchange exchange, const Target& target) {

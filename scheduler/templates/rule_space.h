@@ -3,6 +3,7 @@
 // walk over all legal ones, and the default.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,11 +20,12 @@
 
 namespace tcc::sched {
 
-// A parameter whose value is a member of `Values`, a number or a bool.
+// A parameter whose value is a member of `Values` or of a base of it, a number or a bool.
 template <class Values>
 struct Field {
-  template <class Number>
-  Field(std::string name, std::vector<int64_t> listed, std::string doc, Number Values::*at)
+  template <class Number, class Owner>
+  requires std::derived_from<Values, Owner> Field(std::string name, std::vector<int64_t> listed,
+                                                  std::string doc, Number Owner::*at)
       : parameter{std::move(name), std::move(listed), std::move(doc)},
         set([at](Values& values, int64_t value) { values.*at = static_cast<Number>(value); }),
         get([at](const Values& values) { return static_cast<int64_t>(values.*at); }) {}

@@ -123,6 +123,32 @@ TEST(Quirks, AreTakenFromTheTarget) {
             (std::vector<std::pair<std::string, int64_t>>{{"slots", 2}, {"ahead", 1}}));
 }
 
+// As of units that are found when a device is open already.
+TEST(Quirks, AreTakenFromMoreUnits) {
+  const std::vector<MatrixUnit> found = {
+      *parse_matrix_unit("coopmat_mma 16x16x16 f16 f16 f32 f32"),
+      *parse_matrix_unit("coopmat_mma 16x16x16 bf16 bf16 f32 f32")};
+  const std::string of = "tcc_quirks: 1\nvulkan | NVIDIA H200 | NVIDIA 580 | off ";
+  const auto left = [&](const std::string& text, Target& target) {
+    std::vector<MatrixUnit> units = found;
+    switch_off_units(units, target, parse_quirks(text, "q.quirks").quirks);
+    return units;
+  };
+  Target target = h200();
+  const std::vector<MatrixUnit> units =
+      left(of + "feature float64 | slow\nvulkan | * | * | off unit * bf16 bf16 * | wrong sums\n",
+           target);
+  ASSERT_EQ(units.size(), 1u);
+  EXPECT_EQ(to_string(units[0]), to_string(found[0]));
+  ASSERT_EQ(target.switched_off.size(), 1u);
+  EXPECT_EQ(target.switched_off[0].what, to_string(found[1]));
+  EXPECT_EQ(target.switched_off[0].text(), "switched off by quirk q.quirks:3: wrong sums");
+  EXPECT_EQ(target.matrix_units.size(), h200().matrix_units.size());
+  EXPECT_TRUE(left(of + "feature matrix_units | hang\n", target).empty());
+  EXPECT_EQ(target.switched_off.size(), 1u);
+  EXPECT_EQ(left("tcc_quirks: 1\nvulkan | NVIDIA A* | * | off unit * | bad\n", target).size(), 2u);
+}
+
 TEST(Quirks, AreMergedOnceEachAndReadBack) {
   const std::string a =
       "tcc_quirks: 1\nvulkan | X | d 1.0 | off template gemv | first\n"

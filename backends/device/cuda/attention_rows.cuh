@@ -81,6 +81,30 @@ template <i32 PARTS> TCC_FN Range part_of(Range range, i32 part) {
   return {first, first + share < range.end ? first + share : range.end, range.inside, range.inside_end};
 }
 
+// The tile of keys that is walked behind `tile`, below range.first where there is none: the one before it, or with a list
+// (LISTED) the next that some query sees. All lanes of a warp ask for 32 tiles at a time: `sees`(tile) says whether a query
+// sees a key of it, and `seen` has the bits of the tiles around `tile`, unless the walk begins.
+template <bool LISTED, class Sees>
+TCC_FN i32 next_tile(Range range, i32 lane, i32 tile, bool begins, u32& seen, Sees sees) {
+  i32 asked = begins ? -1 : tile & ~31;
+  --tile;
+  if constexpr (LISTED) {
+    while (tile >= range.first) {
+      const i32 begin = tile & ~31;
+      if (begin != asked) {
+        const i32 mine = begin + lane;
+        const bool asks = mine >= range.first && mine < range.end;
+        seen = __ballot_sync(~0u, asks && sees(mine));
+        asked = begin;
+      }
+      const u32 below = seen & (~0u >> (31 - (tile - begin)));
+      if (below != 0) return begin + 31 - __clz(i32(below));
+      tile = begin - 1;
+    }
+  }
+  return tile;
+}
+
 // Long hooks are called in a loop of a few rounds, of which each is about the first eights of the keys. All move there in
 // turn, and are back at their places at the end.
 template <i32 COUNT> struct Rounds {

@@ -260,35 +260,18 @@ TCC_ENTRY {
 
   constexpr bool LISTS = params.lists;
   static_assert(!LISTS || PACK == 1, "a list is about the queries of one batch");
-  // The tile that is walked behind `tile`, below range.first where there is none: a warp asks for 32 tiles at a time, and `seen`
-  // has the bits of those around `tile`, unless the walk begins.
   u32 seen = 0;
-  const auto next_tile = [&](auto tile, auto begins) -> i32 {
-    i32 asked = begins ? -1 : tile & ~31;
-    --tile;
-    if constexpr (LISTS) {
-      while (tile >= range.first) {
-        const auto begin = tile & ~31;
-        if (begin != asked) {
-          const auto mine = begin + lane;
-          const bool asks = mine >= range.first && mine < range.end;
-          seen = __ballot_sync(~0u, asks && tile_seen(TCC_BUFFERS batch0, place.tile, mine) != 0);
-          asked = begin;
-        }
-        const u32 below = seen & (~0u >> (31 - (tile - begin)));
-        if (below != 0) return begin + 31 - __clz(i32(below));
-        tile = begin - 1;
-      }
-    }
-    return tile;
+  const auto walk_on = [&](i32 tile, bool begins) {
+    return next_tile<LISTS>(range, lane, tile, begins, seen,
+                            [&](auto mine) { return tile_seen(TCC_BUFFERS batch0, place.tile, mine) != 0; });
   };
   // With a list, the tile that is walked and those on their way.
   constexpr i32 AHEAD = STAGES == 1 ? 1 : STAGES - 1;
   i32 walk[AHEAD + 1];
   if constexpr (LISTS) {
-    walk[0] = next_tile(range.end, true);
+    walk[0] = walk_on(range.end, true);
 #pragma unroll
-    for (i32 i = 1; i <= AHEAD; ++i) walk[i] = next_tile(walk[i - 1], false);
+    for (i32 i = 1; i <= AHEAD; ++i) walk[i] = walk_on(walk[i - 1], false);
   }
 
   unsigned char* const key_tiles = shared_memory + QueryTile::BYTES;
@@ -546,7 +529,7 @@ TCC_ENTRY {
     if constexpr (LISTS) {
 #pragma unroll
       for (i32 i = 0; i < AHEAD; ++i) walk[i] = walk[i + 1];
-      walk[AHEAD] = next_tile(walk[AHEAD], false);
+      walk[AHEAD] = walk_on(walk[AHEAD], false);
     }
   }
 

@@ -244,28 +244,11 @@ TCC_ENTRY {
     key_range(TCC_BUFFERS place.batch, place.query / BLOCK_Q, keys);
     return part_of<PARTS>(tiles_of_keys(BLOCK_K, keys[0], keys[1], keys[2], keys[3]), place.part);
   };
-  // The tile that is walked behind `tile`, below range.first where there is none. With a list, all lanes of a warp ask for 32
-  // tiles at a time: bits of `seen` are of those around `tile`, unless the walk begins.
   constexpr bool LISTED = params.lists;
-  const auto next_tile = [&](auto place, auto range, i32 tile, u32& seen, auto begins) -> i32 {
-    if constexpr (!LISTED) return tile - 1;
-    i32 asked = begins ? -1 : tile & ~31;
-    --tile;
-    if constexpr (LISTED) {
-      while (tile >= range.first) {
-        const i32 begin = tile & ~31;
-        if (begin != asked) {
-          const i32 mine = begin + thread % 32;
-          const bool asks = mine >= range.first && mine < range.end;
-          seen = __ballot_sync(~0u, asks && tile_seen(TCC_BUFFERS place.batch, place.query / BLOCK_Q, mine) != 0);
-          asked = begin;
-        }
-        const u32 below = seen & (~0u >> (31 - (tile - begin)));
-        if (below != 0) return begin + 31 - __clz(i32(below));
-        tile = begin - 1;
-      }
-    }
-    return tile;
+  const auto walk_on = [&](Place place, Range range, i32 tile, u32& seen, bool begins) {
+    return next_tile<LISTED>(range, thread % 32, tile, begins, seen, [&](auto mine) {
+      return tile_seen(TCC_BUFFERS place.batch, place.query / BLOCK_Q, mine) != 0;
+    });
   };
   // All lanes of the warp that loads are there where all ask.
   constexpr bool TOGETHER = params.by_query || params.lists;
@@ -290,7 +273,7 @@ TCC_ENTRY {
         const Place place = round == 0 ? first_place : place_of(n);
         const Range range = range_of(place);
         u32 seen = 0;
-        const i32 last = next_tile(place, range, range.end, seen, true);
+        const i32 last = walk_on(place, range, range.end, seen, true);
         if (LISTED ? last < range.first : range.end <= range.first) continue;
         i32 first = last;  // that is walked so far
         i32 at_q[3] = {0, 0, 0}, at_k[3] = {0, 0, 0}, at_v[3] = {0, 0, 0};
@@ -338,8 +321,8 @@ TCC_ENTRY {
           queries.advance(1);
         }
 #pragma unroll 1  // one lane, far ahead of the others
-        for (i32 tile = next_tile(place, range, last, seen, false), before = last; tile >= range.first;
-             before = tile, tile = next_tile(place, range, tile, seen, false)) {
+        for (i32 tile = walk_on(place, range, last, seen, false), before = last; tile >= range.first;
+             before = tile, tile = walk_on(place, range, tile, seen, false)) {
           load_keys(tile);
           load_values(LISTED ? before : tile + 1);
           first = tile;
@@ -539,7 +522,7 @@ TCC_ENTRY {
         }
       };
       u32 seen = 0;
-      const i32 last = next_tile(place, range, range.end, seen, true);
+      const i32 last = walk_on(place, range, range.end, seen, true);
       if (LISTED ? last >= range.first : range.end > range.first) {
         const u32 my_q = queries.tile();
         compute_queries(place, my_q);
@@ -560,7 +543,7 @@ TCC_ENTRY {
         weigh(s, rows, factor);
         change_weights(last);
         pack(p, s);
-        i32 next = next_tile(place, range, last, seen, false);
+        i32 next = walk_on(place, range, last, seen, false);
         if (kWeighsEarly && (LISTED ? next >= range.first : range.end - 1 > range.first)) {
           hold(next, false);
           keys.wait_until_full();
@@ -585,7 +568,7 @@ TCC_ENTRY {
           const bool grows = weigh(s, rows, factor);
           change_weights(tile);
           settle_all(s);
-          if constexpr (LISTED) next = next_tile(place, range, tile, seen, false);
+          if constexpr (LISTED) next = walk_on(place, range, tile, seen, false);
           if (kWeighsEarly && (LISTED ? next >= range.first : tile > range.first)) {
             hold(LISTED ? next : tile - 1, false);
             keys.wait_until_full();
