@@ -70,7 +70,6 @@ struct AttentionShape : AttentionValues {
 struct AttentionCase {
   using Values = AttentionValues;
   using Shape = AttentionShape;
-  static constexpr bool kListsByDefault = true;
   Values values() const { return {}; }
   Shape shape(const Values& values) const { return {plan, values}; }
 

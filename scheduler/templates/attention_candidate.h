@@ -41,16 +41,11 @@ class AttentionCandidate : public RuledCandidate<Case> {
   virtual ShapeModel model_of(const AttentionPlan& plan) const = 0;
 
  private:
-  // On matrix units the tuner, which compares results, decides alone: kernels with lists were timed
-  // on an H200, but their results not compared there yet.
-  double expected_share() const {
-    return Case::kListsByDefault ? AttentionTileList::expected(plan()) : 0;
-  }
   ShapeModel with_lists(ShapeModel model) const {
     using Lists = typename Case::Shape;
     if constexpr (requires(const Lists& shape) { shape.lists; }) {
       if (AttentionTileList::is_possible(plan()))
-        return [model = std::move(model), rest = 1 - expected_share(),
+        return [model = std::move(model), rest = 1 - AttentionTileList::expected(plan()),
                 list = AttentionTileList::seconds(plan(), this->target())](const Lists& shape) {
           return shape.lists ? model(shape) * rest + list : model(shape);
         };

@@ -62,7 +62,6 @@ AttentionSm80 parameters_of_plan(const AttentionPlan& plan) {
 struct Attention {
   using Values = AttentionSm80;
   using Shape = AttentionSm80;
-  static constexpr bool kListsByDefault = false;
   const AttentionSm80& values() const { return common; }
   AttentionSm80 shape(AttentionSm80 a) const {
     a.pack = packed_batches(plan, sharing, a.block_q);

@@ -63,7 +63,6 @@ AttentionSm90 parameters_of_plan(const AttentionPlan& plan) {
 struct Attention {
   using Values = AttentionSm90;
   using Shape = AttentionSm90;
-  static constexpr bool kListsByDefault = false;
   const AttentionSm90& values() const { return common; }
   const AttentionSm90& shape(const AttentionSm90& a) const { return a; }
 

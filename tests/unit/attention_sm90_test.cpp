@@ -237,7 +237,8 @@ TEST(AttentionSm90, ListsTilesThatMasksEmpty) {
     const auto listed = kernels_of(mask, where, true, target);
     ASSERT_EQ(listed.size(), 2U);
     EXPECT_NE(listed[1].source.find("p.lists = true;"), std::string::npos);
-    EXPECT_EQ(kernels_of(mask, where, false, target).size(), 1U);
+    EXPECT_EQ(kernels_of(mask, where, false, target).size(), 2U);
+    EXPECT_EQ(kernels_of("dtype: bool, shape: [2, 16, 4096, 4096]", where, false, target).size(), 1U);
   }
   const std::string added = "  - {out: x, op: add, in: [s, m]}\n";
   EXPECT_EQ(kernels_of("dtype: bf16, shape: [4096, 4096]", added, true).size(), 2U);
