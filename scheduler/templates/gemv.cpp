@@ -22,7 +22,9 @@ namespace {
 
 using Load = MatrixOperand::Load;
 
-constexpr int64_t kFewRows = 4;             // beyond, matrix units win of large operands
+// Beyond, matrix units win of large operands: those of CUDA begin with tiles of 64 rows,
+// cooperative matrices with 16 (one H200, 4 rows of 4096 x 4096 in f16: 16.1 and 11.6 us).
+constexpr int64_t kFewRows = 4, kFewRowsBySubgroups = 3;
 constexpr int64_t kLeastSubgroup = 16;      // narrower ones, as a CPU's, share few sums by shuffles
 constexpr int64_t kMostElements = 1 << 18;  // of an operand that is not large
 constexpr int64_t kLeastElements = 1 << 8;  // of the larger operand: below, nothing is gained
@@ -76,6 +78,13 @@ bool is_computed(const Region& region, const ir::Value* value) {
                              [&](const ir::Value* input) { return is_computed(region, input); });
 }
 
+// Whether so many rows fill half of the smaller side of a matrix unit.
+bool fills_units(const Target& target, int64_t rows) {
+  return std::ranges::any_of(target.matrix_units, [&](const exec::MatrixUnit& unit) {
+    return 2 * rows >= std::min(unit.m, unit.n);
+  });
+}
+
 OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
   if (may_have_many_rows(region)) return Refusal{"a product of many rows and columns"};
   constexpr int64_t kWidest = 8;
@@ -91,10 +100,11 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
     return Refusal{"more rows may come at run time than a thread sums"};
   const int64_t m = most(plan->m), n = most(plan->n), k = plan->k.fixed_size();
   const int64_t rows = std::min(m, n), elements = std::max(m, n) * k;
-  const bool by_units = !target.matrix_units.empty() && !is_of_exact_f32(region);
+  const bool by_units = !is_of_exact_f32(region) && fills_units(target, std::min(m, n));
   const bool is_narrow = target.subgroup_size < kLeastSubgroup;
+  const int64_t few = target.api == Api::vulkan ? kFewRowsBySubgroups : kFewRows;
   if (rows > (is_narrow ? kFewRows : kernels::gemv::kMostRows) ||
-      (rows > kFewRows && elements > kMostElements && by_units) || elements < kLeastElements)
+      (rows > few && elements > kMostElements && by_units) || elements < kLeastElements)
     return Refusal{
         str("a product of ", m, " x ", n, " x ", k, " has too many rows or too few elements")};
   if (!has_device_source(target, "gemv")) return lacks_source(target, "gemv");
@@ -289,14 +299,17 @@ class StreamedProduct : public ProductCandidate {
   Config unshared_default() const {
     const bool major_k = gemv_.b.major_k;
     const int64_t m = gemv_.m();
-    const int64_t columns = !major_k ? gemv_.vector : m == 1 ? 1 : m == 2 ? 2 : 8;
+    // Where chunks are read by their number, columns share what that takes: of two rows, two
+    // columns of a thread take 1.04 to 1.25 times as long (one H200).
+    const int64_t few_columns = gemv_.by_chunks ? 8 : 2;
+    const int64_t columns = !major_k ? gemv_.vector : m == 1 ? 1 : m == 2 ? few_columns : 8;
+    const int64_t lanes_n = !major_k ? 4 : gemv_.by_chunks && columns > 1 ? 2 : 1;
     const int64_t k_unit = major_k ? gemv_.vector : m <= 2 ? 8 : 4;
-    for (int64_t warps_k = major_k ? (columns == 8 ? 4 : 8) : 16; warps_k >= 1; warps_k /= 2)
+    for (int64_t warps_k = !major_k ? 16 : m <= 2 ? 8 : 4; warps_k >= 1; warps_k /= 2)
       for (int64_t warps_n : {1, 2})
         for (int64_t unroll : {major_k && columns < 8 ? 2 : 1, 1}) {
-          Config config{{"rows", m},          {"columns", columns},
-                        {"k_unit", k_unit},   {"lanes_n", major_k ? 1 : 4},
-                        {"warps_n", warps_n}, {"warps_k", warps_k},
+          Config config{{"rows", m},          {"columns", columns}, {"k_unit", k_unit},
+                        {"lanes_n", lanes_n}, {"warps_n", warps_n}, {"warps_k", warps_k},
                         {"unroll", unroll}};
           if (gemv_.clusters > 1) config.set("cluster", 1);
           if (own_space().violation(config).empty()) return config;
