@@ -382,6 +382,28 @@ std::vector<const Node*> FusionGroups::casts_of_operands(
   return casts;
 }
 
+double FusionGroups::store_casts(const std::vector<const Node*>& nodes) {
+  const auto seconds_of = [&](const std::vector<const Node*>& group) {
+    const Match& made = match(group);
+    return made ? made->get()->default_seconds() : std::numeric_limits<double>::infinity();
+  };
+  const double together = seconds_of(nodes);
+  const Match& joined = match(nodes);
+  if (!joined || !(*joined)->computes_operands_once()) return together;
+  const std::vector<const Node*> casts = casts_of_operands(nodes);
+  if (casts.empty()) return together;
+  double apart = 0;
+  for (const Node* cast : casts) {
+    start({});
+    claim(cast, groups_.size() - 1);
+    apart += seconds_of({cast});
+  }
+  apart += seconds_of(nodes);
+  if (apart < together) return apart;
+  for (size_t k = 0; k < casts.size(); ++k) unclaim_last();
+  return together;
+}
+
 Region FusionGroups::region(const std::vector<const Node*>& nodes) const {
   std::set<const Node*> all(nodes.begin(), nodes.end());
   for (const Node* node : nodes)

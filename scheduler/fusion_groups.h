@@ -39,8 +39,11 @@ class FusionGroups {
   void add(size_t group, const ir::Node* node);
   void merge(size_t from, size_t into);
   void claim(const ir::Node* light, size_t group);  // a light node that the group will store
-  // Takes back the claim of the last group, which has no other node: the node is light again.
-  void unclaim_last();
+  // Gives light casts that operands of the nodes' products are made of groups of their own, where
+  // the estimates say that these kernels and that of the nodes, which do not convert an operand
+  // again for each tile, are the faster way. Returns the seconds of the way that is taken; infinity
+  // where the nodes have no kernel.
+  double store_casts(const std::vector<const ir::Node*>& nodes);
 
   // The last group that `node` reads from (through light nodes), or -1.
   int last_producer(const ir::Node* node) const;
@@ -54,9 +57,6 @@ class FusionGroups {
   int only_consumer(size_t group) const;
   // The one node that reads `value`, or null; graph outputs have none.
   const ir::Node* only_user(const ir::Value* value) const;
-
-  // The light casts that operands of the nodes' products are made of.
-  std::vector<const ir::Node*> casts_of_operands(const std::vector<const ir::Node*>& nodes) const;
 
   // Whether reductions alone read the node's elements, and others read all that it is made of: a
   // kernel of rows computes them from what is stored in any case, as the squares of a norm.
@@ -98,6 +98,10 @@ class FusionGroups {
   const Match& match(const std::vector<const ir::Node*>& nodes) const;
 
  private:
+  // The light casts that operands of the nodes' products are made of.
+  std::vector<const ir::Node*> casts_of_operands(const std::vector<const ir::Node*>& nodes) const;
+  // Takes back the claim of the last group, which has no other node: the node is light again.
+  void unclaim_last();
   // Returns whether the node's elements are made of indices and numbers alone, by operations that
   // take no longer than loading them. Nodes are asked about in the graph's order.
   bool is_made_of_indices(const ir::Node& node);

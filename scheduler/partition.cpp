@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -95,34 +94,13 @@ class Partitioner {
     };
     for (const Unit& unit : units_with_seeds(groups_, target_, refused)) {
       if (unit.size() > 1) {
-        store_casts(unit);
+        // Each cast that is stored may join later by itself (absorb_producers).
+        groups_.store_casts(unit);
         groups_.start(unit);
       } else {
         place(unit.front());
       }
     }
-  }
-
-  // Casts of operands that many tiles convert again are kernels of their own where the estimates
-  // say so. Each one may join later by itself (absorb_producers).
-  void store_casts(const Unit& unit) {
-    const std::vector<const Node*> casts = groups_.casts_of_operands(unit);
-    const auto seconds = [&](const std::vector<const Node*>& nodes) {
-      const Match& match = groups_.match(nodes);
-      return match ? (*match)->default_seconds() : std::numeric_limits<double>::infinity();
-    };
-    const Match& joined = groups_.match(unit);
-    if (casts.empty() || !joined || !(*joined)->computes_operands_once()) return;
-    const double together = seconds(unit);
-    double apart = 0;
-    for (const Node* cast : casts) {
-      groups_.start({});
-      groups_.claim(cast, groups_.size() - 1);
-      apart += seconds({cast});
-    }
-    apart += seconds(unit);
-    if (apart < together) return;
-    for (size_t k = 0; k < casts.size(); ++k) groups_.unclaim_last();
   }
 
   // Into the last of the groups that it reads from: every other one comes before that, so no cycle

@@ -99,10 +99,10 @@ TEST(GemvRows, TheMachineCodeTellsLoadsOfConstants) {
                ".u32 %0, [%1];\" : \"=r\"(a) : \"l\"(x + threadIdx.x));\n"
                "  if (a == 77) asm volatile(\"nanosleep.u32 1;\");");
   };
-  const std::string constant = load(".L1::evict_first.L2::256B");
+  const std::string constant = load(".L1::evict_first.L2::128B");
   EXPECT_TRUE(waits("", load("")));
   EXPECT_TRUE(waits(constant, "b = x[1];"));
-  for (const char* how : {"", ".L1::no_allocate", ".L1::evict_last", ".L2::256B"})
+  for (const char* how : {"", ".L1::no_allocate", ".L1::evict_last", ".L2::128B"})
     EXPECT_FALSE(waits(load(how), "")) << how;
   EXPECT_FALSE(waits(constant + load(""), ""));
   EXPECT_FALSE(

@@ -114,7 +114,7 @@ TCC_FN void load_once(const Element_B* from, bool inside, u32 (&w)[WORDS]) {
   const u64 at = __cvta_generic_to_global(from);
 #pragma unroll
   for (i32 i = 0; i < WORDS; ++i) w[i] = 0;
-#define LOAD_IF(how, shape, in, from, flag) "{.reg .pred p; setp.ne.u32 p, " flag ", 0; @p ld.global.nc." how ".L2::256B." shape " " in ", [" from "];}"
+#define LOAD_IF(how, shape, in, from, flag) "{.reg .pred p; setp.ne.u32 p, " flag ", 0; @p ld.global.nc." how ".L2::128B." shape " " in ", [" from "];}"
 #define LOAD_ONCE(shape, in, from, flag, ...)                                                      \
   if constexpr (params.fixed_b)                                                                    \
     asm volatile(LOAD_IF("L1::evict_first", shape, in, from, flag) : __VA_ARGS__ : "l"(at), "r"(u32(inside))); \
