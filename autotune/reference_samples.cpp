@@ -174,6 +174,7 @@ struct Decided {
 
 Decided decided(const BenchOutput& type, double combined, std::span<const Sample> samples) {
   constexpr size_t kFew = 10;  // one in so many
+  constexpr size_t kFewSamples = 16;
   Decided result;
   if (!is_float(type.dtype)) {
     for (const Sample& sample : samples)
@@ -197,7 +198,10 @@ Decided decided(const BenchOutput& type, double combined, std::span<const Sample
     const auto& [ideal, rounded, noisy] = samples[n];
     const bool finite = std::isfinite(ideal.number) && std::isfinite(rounded.number);
     if (!few) result.keep[n] = finite || same_special(ideal.number, rounded.number);
-    if (result.keep[n]) noise.add(noisy.number - ideal.number);
+    if (!result.keep[n]) continue;
+    // The noise of few samples may be small by chance, the rounding of each step beside it hardly.
+    const double rounding = samples.size() < kFewSamples ? rounded.number - ideal.number : 0;
+    noise.add(std::max(std::fabs(noisy.number - ideal.number), std::fabs(rounding)));
   }
   result.noise = noise.root();
   return result;

@@ -302,11 +302,19 @@ class StreamedProduct : public ProductCandidate {
     // Where chunks are read by their number, columns share what that takes: of two rows, two
     // columns of a thread take 1.04 to 1.25 times as long (one H200).
     const int64_t few_columns = gemv_.by_chunks ? 8 : 2;
-    const int64_t columns = !major_k ? gemv_.vector : m == 1 ? 1 : m == 2 ? few_columns : 8;
-    const int64_t lanes_n = !major_k ? 4 : gemv_.by_chunks && columns > 1 ? 2 : 1;
+    // Narrow subgroups, a CPU's, sum along k in few threads: 2 to 10 times as fast on llvmpipe.
+    const bool is_narrow = gemv_.subgroup < kLeastSubgroup;
+    const int64_t columns = !major_k             ? gemv_.vector
+                            : m > 2 || is_narrow ? 8
+                            : m == 1             ? 1
+                                                 : few_columns;
+    const int64_t lanes_n = is_narrow ? 8 : !major_k ? 4 : gemv_.by_chunks && columns > 1 ? 2 : 1;
     const int64_t k_unit = major_k ? gemv_.vector : m <= 2 ? 8 : 4;
-    for (int64_t warps_k = !major_k ? 16 : m <= 2 ? 8 : 4; warps_k >= 1; warps_k /= 2)
-      for (int64_t warps_n : {1, 2})
+    const int64_t most_warps_k = is_narrow ? 1 : !major_k ? 16 : m <= 2 ? 8 : 4;
+    const std::vector<int64_t> counts_n =
+        is_narrow ? std::vector<int64_t>{4, 2, 1} : std::vector<int64_t>{1, 2};
+    for (int64_t warps_k = most_warps_k; warps_k >= 1; warps_k /= 2)
+      for (const int64_t warps_n : counts_n)
         for (int64_t unroll : {major_k && columns < 8 ? 2 : 1, 1}) {
           Config config{{"rows", m},          {"columns", columns}, {"k_unit", k_unit},
                         {"lanes_n", lanes_n}, {"warps_n", warps_n}, {"warps_k", warps_k},
@@ -324,17 +332,20 @@ class StreamedProduct : public ProductCandidate {
   // all wait for memory at once, while of two rounds some load as others end. The sums of more than
   // two rows take the registers of 512 threads: workgroups have 256, and two of them have an SM's.
   //
-  // Of others, a warp has whole lines, and a workgroup for each SM 512 threads: 1.2 to 1.6 times as
-  // fast as the former on an H200 (1 to 4 rows, 4096 and 14336 x 4096 in f16).
+  // Of others, where the columns are lines for a third of the SMs, a warp has whole lines, and a
+  // workgroup for each SM 512 threads: 1.2 to 1.6 times as fast as the former on an H200 (1 to 4
+  // rows, 4096 and 14336 x 4096 in f16), but 1.2 times as slow for 8192 x 2048.
   Config shared_default() const {
     constexpr int64_t kLeastWarpsK = 4;
-    const bool has_few = gemv_.m() <= 2, fixed = gemv_.fixed_b;
-    const int64_t lanes = fixed ? 4 : 8, warps = fixed ? 2 : 1;
-    const int64_t most_warps_k = !fixed ? 16 : has_few ? 8 : 4;
-    const int64_t most_blocks = !fixed ? 1 : has_few ? 4 : 2;
-    const int64_t k_unit = has_few ? 8 : 4;
+    constexpr int64_t kLines = 8;  // vectors of a block's columns
     const int64_t blocks =
-        gemv_.plan.batch.fixed_size() * ceil_div(gemv_.n(), gemv_.vector * lanes * warps);
+        gemv_.plan.batch.fixed_size() * ceil_div(gemv_.n(), gemv_.vector * kLines);
+    const bool has_few = gemv_.m() <= 2, fixed = gemv_.fixed_b;
+    const bool by_lines = !fixed && 3 * blocks >= target().compute_units;
+    const int64_t lanes = by_lines ? kLines : kLines / 2, warps = kLines / lanes;
+    const int64_t most_warps_k = by_lines ? 16 : has_few ? 8 : 4;
+    const int64_t most_blocks = by_lines ? 1 : has_few ? 4 : 2;
+    const int64_t k_unit = has_few ? 8 : 4;
     const int64_t shares = gemv_.plan.k.fixed_size() / (k_unit * (32 / lanes));
     int64_t cluster = 1;
     while (2 * cluster <= gemv_.clusters &&

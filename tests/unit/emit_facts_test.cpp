@@ -30,19 +30,22 @@ TEST(EmitFacts, AreThoseOfTheText) {
         const sched::Target target = sched::target_by_name(name);
         const Scheduled scheduled = schedule(load_graph(entry.path()), target, options);
         for (const sched::ScheduledRegion& region : scheduled.regions) {
-          const Kernel kernel = sched::legalize(
-              region.candidate().lower(region.candidate().default_config()).only(), target);
-          if (!kernel.is_generated()) continue;
-          ++kernels;
-          const std::string text = emit(kernel, target, {.library = false}).source;
-          for (const std::string& called : facts_of_text(text).functions) {
-            EXPECT_TRUE(kernel.requirements.functions.contains(called)) << called << "\n" << text;
-            seen.insert(called);
+          const sched::KernelSequence sequence =
+              region.candidate().lower(region.candidate().default_config());
+          for (const sched::KernelSequence::Launch& launch : sequence.launches) {
+            const Kernel kernel = sched::legalize(launch.kernel, target);
+            if (!kernel.is_generated()) continue;
+            ++kernels;
+            const std::string text = emit(kernel, target, {.library = false}).source;
+            for (const std::string& called : facts_of_text(text).functions) {
+              EXPECT_TRUE(kernel.requirements.functions.contains(called)) << called << "\n" << text;
+              seen.insert(called);
+            }
+            for (const std::string& required : kernel.requirements.functions)
+              EXPECT_NE(text.find("tcc_" + required), text.npos)
+                  << entry.path() << " on " << name << ": " << required << "\n"
+                  << text;
           }
-          for (const std::string& required : kernel.requirements.functions)
-            EXPECT_NE(text.find("tcc_" + required), text.npos)
-                << entry.path() << " on " << name << ": " << required << "\n"
-                << text;
         }
       }
   EXPECT_GT(kernels, 50);

@@ -1,4 +1,4 @@
-// ==== convolution_add_relu [gemv] columns=8 k_unit=4 lanes_n=1 rows=4 unroll=1 warps_k=1 warps_n=2
+// ==== convolution_add_relu [gemv] columns=8 k_unit=4 lanes_n=2 rows=4 unroll=1 warps_k=1 warps_n=2
 // image = permute(x) : bf16[2, 64, 14, 14]
 // convolution.4 = convolution(image, w) : bf16[2, 64, 14, 14]
 // c = add(convolution.4, reshape.5) : bf16[2, 64, 14, 14]
@@ -63,7 +63,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer Words2 {
 #define params_fixed_b 0
 #define params_block_m 4
 #define params_columns 8
-#define params_lanes_n 1
+#define params_lanes_n 2
 #define params_warps_n 2
 #define params_warps_k 1
 #define params_k_unit 4
@@ -71,7 +71,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer Words2 {
 #define params_cluster 1
 #define params_subgroup 32
 #define WORKGROUP 64
-#define GRID 400
+#define GRID 208
 #define INDEX i32
 #define TCC_ENTRY void main()
 #define TCC_BLOCK (gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x)
