@@ -327,14 +327,14 @@ class StreamedProduct : public ProductCandidate {
 
   // Lines of 128 bytes of 16-bit elements, and two units in flight where k is long enough.
   //
-  // Of an operand that is fixed, units are held while the launch before ends: one, so that two
-  // workgroups have the registers of an SM. Up to four for each SM share k: where all run at once,
-  // all wait for memory at once, while of two rounds some load as others end. The sums of more than
-  // two rows take the registers of 512 threads: workgroups have 256, and two of them have an SM's.
+  // A fixed operand's units are held while the launch before ends: one, so that two workgroups have
+  // the registers of an SM. Up to four for each SM share k: where all run at once, all wait for
+  // memory at once, while of two rounds some load as others end. The sums of more than two rows
+  // take the registers of 512 threads: workgroups have 256, and two of them have an SM's.
   //
-  // Of others, where the columns are lines for a third of the SMs, a warp has whole lines, and a
-  // workgroup for each SM 512 threads: 1.2 to 1.6 times as fast as the former on an H200 (1 to 4
-  // rows, 4096 and 14336 x 4096 in f16), but 1.2 times as slow for 8192 x 2048.
+  // Where the operand is not fixed, and its columns are lines for a third of the SMs, a warp has
+  // whole lines, and a workgroup for each SM 512 threads: 1.2 to 1.6 times as fast as the former on
+  // an H200 (1 to 4 rows, 4096 and 14336 x 4096 in f16), but 1.2 times as slow for 8192 x 2048.
   Config shared_default() const {
     constexpr int64_t kLeastWarpsK = 4;
     constexpr int64_t kLines = 8;  // vectors of a block's columns
