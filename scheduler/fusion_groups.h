@@ -39,6 +39,8 @@ class FusionGroups {
   void add(size_t group, const ir::Node* node);
   void merge(size_t from, size_t into);
   void claim(const ir::Node* light, size_t group);  // a light node that the group will store
+  // The light casts that operands of the nodes' products are made of.
+  std::vector<const ir::Node*> casts_of_operands(const std::vector<const ir::Node*>& nodes) const;
   // Gives light casts that operands of the nodes' products are made of groups of their own, where
   // the estimates say that these kernels and that of the nodes, which do not convert an operand
   // again for each tile, are the faster way. Returns the seconds of the way that is taken; infinity
@@ -98,8 +100,6 @@ class FusionGroups {
   const Match& match(const std::vector<const ir::Node*>& nodes) const;
 
  private:
-  // The light casts that operands of the nodes' products are made of.
-  std::vector<const ir::Node*> casts_of_operands(const std::vector<const ir::Node*>& nodes) const;
   // Takes back the claim of the last group, which has no other node: the node is light again.
   void unclaim_last();
   // Returns whether the node's elements are made of indices and numbers alone, by operations that

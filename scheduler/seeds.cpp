@@ -87,7 +87,8 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
   }
   const std::optional<double> apart = seconds_apart(groups, seed, default_seconds);
   double together = default_seconds.of(**match);
-  if (apart && together > *apart) together = FusionGroups(groups).store_casts(seed);
+  if (apart && together > *apart && !groups.casts_of_operands(seed).empty())
+    together = FusionGroups(groups).store_casts(seed);
   // Scores may be larger than all else: one kernel keeps none of them, whatever it takes.
   constexpr double kMostBetween = 1 << 30;
   if (!apart || together <= *apart || bytes_between(seed) > kMostBetween) return "";

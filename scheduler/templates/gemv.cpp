@@ -100,7 +100,7 @@ OrRefusal<Gemv> plan_gemv(const Region& region, const Target& target) {
     return Refusal{"more rows may come at run time than a thread sums"};
   const int64_t m = most(plan->m), n = most(plan->n), k = plan->k.fixed_size();
   const int64_t rows = std::min(m, n), elements = std::max(m, n) * k;
-  const bool by_units = !is_of_exact_f32(region) && fills_units(target, std::min(m, n));
+  const bool by_units = !is_of_exact_f32(region) && fills_units(target, rows);
   const bool is_narrow = target.subgroup_size < kLeastSubgroup;
   const int64_t few = target.api == Api::vulkan ? kFewRowsBySubgroups : kFewRows;
   if (rows > (is_narrow ? kFewRows : kernels::gemv::kMostRows) ||
