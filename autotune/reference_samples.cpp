@@ -117,9 +117,12 @@ std::vector<Sample> evaluate(const ExprProgram& program, std::span<const ExprBuf
   };
   std::vector<Sample> samples(1);
   const int64_t work = std::max<int64_t>(evaluate_from(0, 1, samples), 1);
-  samples.resize(std::clamp<size_t>(static_cast<size_t>(kWork / work), 1, elements.size()));
-  constexpr int64_t kGrain = 16;
-  parallel_for(1, static_cast<int64_t>(samples.size()), kGrain, [&](int64_t begin, int64_t end) {
+  // One element may be far smaller than others of its tensor, where sums cancel: several show what
+  // size they have.
+  const size_t least = std::min<size_t>(4, elements.size());
+  samples.resize(std::clamp<size_t>(static_cast<size_t>(kWork / work), least, elements.size()));
+  const int64_t grain = samples.size() == least ? 1 : 16;
+  parallel_for(1, static_cast<int64_t>(samples.size()), grain, [&](int64_t begin, int64_t end) {
     evaluate_from(static_cast<size_t>(begin), static_cast<size_t>(end), samples);
   });
   return samples;

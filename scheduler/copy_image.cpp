@@ -19,7 +19,7 @@ using ir::Value;
 
 constexpr int64_t kRowAlignment = 16, kSector = 32;  // bytes
 
-enum Choice : int64_t { kAsItIs, kChannelsLast, kWindows, kPatches, kWindowsOfRows };
+enum Choice : int64_t { kAsItIs, kChannelsLast, kWindows, kPatches, kWindowsOfRows, kWholeVectors };
 
 bool is_spread(const std::vector<ConvDim>& dims) {
   return std::ranges::any_of(dims, [](const ConvDim& dim) { return dim.spread != 1; });
@@ -184,6 +184,34 @@ Value* weight_in_windows(Builder& b, Value* w, const PaddedRows& rows) {
   return b.unsqueeze(b.permute(b.reshape(w, shape), moved_from_last(rank - 1, 1)), rank - 1);
 }
 
+// Zero channels that make a pixel's whole vectors of 16 bytes, where they are few beside the
+// others; they meet zero weights.
+std::optional<int64_t> missing_channels(const Node& conv) {
+  const Value* image = conv.inputs[0];
+  const int64_t channels = image->shape()[1].value(),
+                padded = round_up(channels, kRowAlignment / size_bytes(image->dtype()));
+  if (padded == channels || 2 * padded > 3 * channels || conv.attr<int64_t>("groups") != 1)
+    return std::nullopt;
+  return padded - channels;
+}
+
+// `x` [N, C, ...] with so many channels of zeros behind its own, channels last.
+Value* with_zero_channels(Builder& b, Value* x, int64_t channels) {
+  return pad(b, b.permute(x, moved_last(x->rank(), 1)), {0, channels});
+}
+Value* channels_first(Builder& b, Value* x) { return b.permute(x, moved_from_last(x->rank(), 1)); }
+
+Value* on_whole_vectors(Builder& b, const Node& conv) {
+  const std::optional<int64_t> missing = missing_channels(conv);
+  TCC_CHECK(missing, "pixels of whole vectors");
+  Value* image = b.op("identity", {with_zero_channels(b, conv.inputs[0], *missing)});
+  Value* weight =
+      made_of_weight(b, conv.inputs[1], "zero_channels", [&](Builder& builder, Value* w) {
+        return channels_first(builder, with_zero_channels(builder, w, *missing));
+      });
+  return b.op("convolution", {channels_first(b, image), weight}, conv.attrs);
+}
+
 // Whether windows lie side by side.
 bool has_patches(const Node& conv) {
   int64_t taps = 1;
@@ -235,6 +263,7 @@ Value* copied(Builder& b, const Node& conv, int64_t choice) {
   Value *x = conv.inputs[0], *w = conv.inputs[1];
   if (choice == kChannelsLast) return b.op("convolution", {b.op("identity", {x}), w}, conv.attrs);
   if (choice == kPatches) return on_patches(b, conv);
+  if (choice == kWholeVectors) return on_whole_vectors(b, conv);
   std::vector<ConvDim> dims = conv_dims(conv);
   const std::optional<PaddedRows> rows =
       choice == kWindowsOfRows ? merged_rows(conv, dims) : padded_rows(conv, dims.back());
@@ -280,6 +309,8 @@ std::vector<int64_t> image_copies(const Node& conv, bool has_copy_engine) {
     choices.push_back(kWindows);
   if (is_given) choices.push_back(kChannelsLast);
   if (has_patches(conv)) choices.push_back(kPatches);
+  // A copy engine fills what is behind a pixel's channels with zeros.
+  if (!has_copy_engine && missing_channels(conv)) choices.push_back(kWholeVectors);
   return choices;
 }
 

@@ -181,16 +181,6 @@ Expr index_as(const SymInt& value, DType dtype) { return ir::cast(ir::index_valu
 
 }  // namespace
 
-Hook image_vector_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                       std::string name) {
-  ImageVector vector = image_vector(image, bytes, plan, std::move(name));
-  vector.hook.result = DType::i32;
-  const Expr number = index_as(vector.number, DType::i32);
-  vector.hook.body = {return_value(
-      vector.inside ? ir::select(vector.inside, number, index_as(-1, DType::i32)) : number)};
-  return std::move(vector.hook);
-}
-
 Hook image_number_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
                        std::string name, DType number_type) {
   ImageVector vector = image_vector(image, bytes, plan, std::move(name));

@@ -23,6 +23,7 @@ GemmCoopmat parameters_of_config(const CoopmatGemm& gemm, const kernels::Product
                                  const Config& c) {
   GemmCoopmat g;
   g.product = product;
+  if (gemm.image) g.taps = gemm.image->taps();
   g.block_m = c["block_m"];
   g.block_n = c["block_n"];
   g.block_k = c["block_k"];
@@ -95,13 +96,11 @@ struct Work {
     const double products = rate / 2 / units / target.clock();
     unhindered = slices * m * n * line / 2 / products;
     // Cycles of computing elements one by one: of an image whose elements lie apart, a stem's, each
-    // is a load of its own.
+    // is a load of its own. Vectors of an image cost what those of tiles do.
     const auto computed = [&](const kernels::Operand& x, bool image, double rows) {
       const double elements = slices * rows * line / static_cast<double>(s.element);
-      const double per_cycle = x.load == Load::im2col   ? 20 * static_cast<double>(x.vector)
-                               : image && x.vector == 1 ? 0.5
-                                                        : 24;
-      return x.load == Load::tiles ? 0 : elements / per_cycle;
+      const double per_cycle = image && x.vector == 1 ? 0.5 : 24;
+      return x.load == Load::computed ? elements / per_cycle : 0;
     };
     const bool gathers_a = s.gemm.gathers && (s.gemm.plan.a.input == 0) != s.swapped;
     loading = computed(g.product.a, gathers_a, m) +
@@ -180,15 +179,6 @@ double direct_cycles(const Work& w, const Shape& s, const Target& target) {
   constexpr double kSlot = 30;  // cycles of a second barrier for one slot
   constexpr double kDirectFill = 2500;
   constexpr double kStaged = 7;  // cycles of results in shared memory over those of words
-  // Cycles until the place of a chunk of an image is known, which nothing hides.
-  constexpr double kPlace = 140;
-  const auto places = [&](const kernels::Operand& x, int64_t rows) {
-    return x.load == Load::im2col ? kPlace * static_cast<double>(rows) * w.line /
-                                        kernels::kChunkBytes / static_cast<double>(g.subgroup)
-                                  : 0;
-  };
-  const double placing =
-      places(g.product.a, coopmat::subgroup_m(g)) + places(g.product.b, coopmat::subgroup_n(g));
   const auto subgroups_m = static_cast<double>(g.subgroups_m);
   const auto subgroups_n = static_cast<double>(g.subgroups_n);
   const double at_work = hindered * w.unhindered;
@@ -198,7 +188,7 @@ double direct_cycles(const Work& w, const Shape& s, const Target& target) {
                                 w.busy * w.slices * w.line *
                                     std::max({(w.m + w.n) / kLastCacheBytes, loaded, read}),
                                 latency + 0.3 * at_work * std::max(1.0, kThreads / w.threads)}) +
-                      w.loading + placing + (both || g.stages > 1 ? 0 : kSlot);
+                      w.loading + (both || g.stages > 1 ? 0 : kSlot);
   const double stores = kStaged * w.exchanged + w.stores;
   return kDirectFill + w.rounds * (w.turns * turn + stores * std::max(1.0, w.busy / 2));
 }
@@ -318,11 +308,12 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
       int64_t block_m, block_n, bytes_k, subgroups_m, subgroups_n;
     };
     static constexpr Candidate kCandidates[] = {
-        {128, 128, 64, 2, 2}, {128, 256, 64, 2, 4}, {256, 128, 64, 4, 2}, {128, 64, 64, 2, 2},
-        {64, 128, 64, 2, 2},  {64, 64, 128, 2, 2},  {64, 64, 64, 2, 2},   {64, 32, 128, 2, 2},
-        {32, 64, 256, 2, 2},  {32, 32, 256, 2, 2},  {16, 64, 256, 1, 4},  {16, 32, 256, 1, 2},
-        {64, 32, 128, 2, 1},  {32, 32, 128, 2, 1},  {32, 16, 128, 2, 1},  {32, 32, 64, 1, 1},
-        {16, 16, 64, 1, 1},   {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},   {32, 32, 32, 2, 2},
+        {128, 128, 64, 2, 2},  {128, 256, 64, 2, 4}, {256, 128, 64, 4, 2}, {128, 64, 64, 2, 2},
+        {192, 128, 128, 4, 2}, {64, 128, 64, 2, 2},  {64, 64, 128, 2, 2},  {64, 64, 64, 2, 2},
+        {64, 32, 128, 2, 2},   {32, 64, 256, 2, 2},  {32, 32, 256, 2, 2},  {16, 64, 256, 1, 4},
+        {16, 32, 256, 1, 2},   {64, 32, 128, 2, 1},  {32, 32, 128, 2, 1},  {32, 16, 128, 2, 1},
+        {32, 32, 64, 1, 1},    {16, 16, 64, 1, 1},   {16, 16, 32, 1, 1},   {64, 64, 32, 1, 1},
+        {32, 32, 32, 2, 2},
     };
     // Those of direct operands. Few tiles have slices.
     struct Direct : Candidate {
@@ -331,17 +322,18 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     static constexpr Direct kDirect[] = {
         {{64, 256, 128, 1, 4}, 1, 1, 1}, {{64, 256, 64, 1, 4}, 1, 2, 1},
         {{64, 256, 64, 1, 4}, 1, 1, 1},  {{64, 192, 128, 1, 4}, 1, 1, 1},
-        {{128, 128, 64, 2, 2}, 1, 1, 1}, {{64, 128, 64, 1, 2}, 1, 1, 1},
-        {{64, 128, 128, 1, 4}, 1, 1, 1}, {{32, 128, 128, 1, 4}, 1, 1, 1},
-        {{64, 64, 128, 1, 2}, 1, 1, 2},  {{64, 96, 128, 1, 2}, 1, 1, 2},
-        {{32, 64, 128, 1, 2}, 1, 1, 2},  {{64, 128, 128, 2, 2}, 2, 1, 1},
-        {{64, 64, 64, 2, 2}, 2, 1, 2},   {{64, 64, 128, 2, 2}, 2, 1, 2},
-        {{32, 64, 64, 1, 1}, 2, 1, 2},   {{32, 64, 64, 1, 1}, 2, 1, 8},
-        {{32, 64, 128, 1, 1}, 2, 1, 2},  {{32, 64, 128, 1, 1}, 2, 1, 4},
-        {{32, 64, 192, 1, 1}, 2, 1, 4},  {{32, 64, 128, 1, 2}, 2, 1, 4},
-        {{32, 32, 64, 1, 1}, 2, 1, 8},   {{32, 32, 128, 1, 1}, 2, 1, 2},
-        {{32, 32, 128, 1, 1}, 2, 1, 4},  {{16, 32, 128, 1, 1}, 2, 1, 8},
-        {{16, 32, 192, 1, 1}, 2, 1, 8},
+        {{64, 192, 64, 1, 4}, 1, 2, 1},  {{128, 128, 64, 2, 2}, 1, 1, 1},
+        {{64, 128, 64, 1, 2}, 1, 1, 1},  {{64, 128, 128, 1, 4}, 1, 1, 1},
+        {{32, 128, 128, 1, 4}, 1, 1, 1}, {{64, 64, 128, 1, 2}, 1, 1, 2},
+        {{64, 96, 128, 1, 2}, 1, 1, 2},  {{32, 64, 128, 1, 2}, 1, 1, 2},
+        {{64, 128, 128, 2, 2}, 2, 1, 1}, {{64, 64, 64, 2, 2}, 2, 1, 2},
+        {{64, 64, 128, 2, 2}, 2, 1, 2},  {{32, 64, 64, 1, 1}, 2, 1, 2},
+        {{32, 64, 64, 1, 1}, 2, 1, 8},   {{32, 64, 128, 1, 1}, 2, 1, 2},
+        {{32, 64, 128, 1, 1}, 2, 1, 4},  {{32, 64, 192, 1, 1}, 2, 1, 4},
+        {{32, 64, 128, 1, 2}, 2, 1, 4},  {{32, 32, 64, 1, 1}, 2, 1, 8},
+        {{32, 32, 128, 1, 1}, 2, 1, 2},  {{32, 32, 128, 1, 1}, 2, 1, 4},
+        {{16, 32, 128, 1, 1}, 2, 1, 8},  {{16, 32, 192, 1, 1}, 2, 1, 8},
+        {{16, 32, 192, 1, 1}, 2, 1, 2},  {{32, 32, 192, 2, 1}, 2, 1, 4},
     };
     const int64_t element = size_bytes(gemm.dtype);
     std::vector<Config> candidates;
@@ -364,10 +356,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
       for (const Candidate& c : kCandidates)
         for (const auto& [paired, slices] : {std::pair{0, 1}, {1, 1}, {0, 2}, {0, 4}})
           add(unit, c, paired, 0, 1, slices);
-      // An image as B alone took 1.05 to 1.4 times as long as two tiles in shared memory. One as A
-      // was not measured.
-      for (const Direct& c : kDirect)
-        if (!gemm.image || c.operands == 2) add(unit, c, 0, c.operands, c.stages, c.slices);
+      for (const Direct& c : kDirect) add(unit, c, 0, c.operands, c.stages, c.slices);
     }
     return candidates;
   }
@@ -408,11 +397,16 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     const MatrixOperand& operand = first ? s.side.a : s.side.b;
     if (operand.load == Load::computed) return writer.operand(first, true);
     need_alignment(kernel, operand);
-    const std::string name = first ? "chunk_a" : "chunk_b";
-    kernel.hooks.push_back(
-        operand.load == Load::im2col
-            ? image_vector_hook(*s.gemm.image, operand.alignment, s.gemm.plan, name)
-            : chunk_hook(operand, operand.alignment, s.gemm.plan, first != s.swapped, name));
+    if (operand.load == Load::im2col) {
+      const ConvView& image = *s.gemm.image;
+      kernel.hooks.push_back(image_number_hook(image, operand.alignment, s.gemm.plan,
+                                               first ? "vector_a" : "vector_b", DType::i32));
+      kernel.hooks.push_back(image_inside_hook(image, operand.alignment, s.gemm.plan,
+                                               first ? "inside_a" : "inside_b"));
+    } else {
+      kernel.hooks.push_back(chunk_hook(operand, operand.alignment, s.gemm.plan, first != s.swapped,
+                                        first ? "chunk_a" : "chunk_b"));
+    }
     kernel.defines.emplace_back(first ? "A_BUFFER" : "B_BUFFER", str("b", operand.view.buffer));
     // Chunks have numbers of 32 bits.
     const SymInt& elements = kernel.arguments[static_cast<size_t>(operand.view.buffer)].elements;

@@ -245,7 +245,8 @@ std::vector<LayoutWish> ProductCandidate::order_wishes() const {
   const ir::Node& anchor = *region().anchor;
   if (anchor.op_name() != "convolution") return matrix_wishes(*this);
   const DType dtype = anchor.inputs[1]->dtype();
-  if (fragment_unit(target(), dtype)) return convolution_wishes(region(), anchor, may_be_direct());
+  // Cooperative matrices take weights along k to registers.
+  if (fragment_unit(target(), dtype)) return convolution_wishes(region(), anchor, true);
   // tf32 is f32 that units may read.
   const bool is_read = along_k_alone(dtype) || (dtype == DType::f32 && region().tf32);
   const bool along_k =
@@ -253,18 +254,6 @@ std::vector<LayoutWish> ProductCandidate::order_wishes() const {
         return unit.lines_along_k && size_bytes(unit.a) == size_bytes(dtype);
       });
   return convolution_wishes(region(), anchor, along_k);
-}
-
-// Cooperative matrices take weights along k to registers where the image is a matrix, or where the
-// results are few. Lines across k are longer for others (gemm_coopmat).
-bool ProductCandidate::may_be_direct() const {
-  const ir::Node& anchor = *region().anchor;
-  const ir::Shape& window = anchor.inputs[1]->shape();
-  const bool is_matrix = std::all_of(window.begin() + 2, window.end(), [](const SymInt& size) {
-    return size.is_const() && size.value() == 1;
-  });
-  if (is_matrix || !open_dims(region()).empty()) return is_matrix;
-  return tiles_of(contraction_extents(anchor), 32, 32) < 2 * target().compute_units;
 }
 
 std::vector<LayoutWish> ProductCandidate::row_wishes() const {

@@ -38,8 +38,6 @@ class ProductCandidate : public Candidate {
  private:
   // The kind of matrix units whose copies row_wishes() serves; "": none.
   virtual std::string_view row_unit() const { return kernel_template().unit(); }
-  // Whether a kernel may gain by a convolution's weights along k, where threads hold fragments.
-  bool may_be_direct() const;
   // The layout of a buffer with longer pixels with which no threads load the image.
   std::optional<LayoutWish> padded_pixels(const Region& region) const;
   // Whether threads would load the image of a convolution, element by element.

@@ -120,6 +120,49 @@ TEST(CopyImage, WindowsOfMergedRowsComputeTheSame) {
   }
 }
 
+TEST(CopyImage, PixelsOfWholeVectorsComputeTheSame) {
+  struct Case {
+    std::string text;
+    int64_t channels;  // of the weight
+  };
+  const Case cases[] = {
+      {conv("2, 33, 9, 7", "5, 33, 3, 3", ", padding: 1"), 40},
+      {conv("1, 20, 12", "8, 20, 3", ", stride: 2, dilation: 2, padding: [1, 3]"), 24},
+      {conv("1, 6, 4, 5, 6", "4, 6, 2, 2, 3", ""), 8},
+  };
+  for (const auto& [text, channels] : cases) {
+    const ir::Graph given = parse_yaml_graph(text, "conv.yaml", ".").bind({});
+    const sched::Target target = sched::target_by_name("cuda:sm_80");
+    ir::Graph copied = given.clone();
+    const Always source(5);
+    sched::take_alternatives(copied, sched::AlternativeStage::final, target, {&source, target});
+    ir::verify(copied);
+    EXPECT_EQ(weight_of(copied)[1], channels) << text;
+    std::vector<ir::RefTensor> values = test::draw_values(given, {.lo = -1, .hi = 1, .seed = 8});
+    test::expect_same_values(given, copied, values, text);
+    values[0].f[5] = std::numeric_limits<double>::infinity();
+    test::expect_same_values(given, copied, values, text);
+  }
+}
+
+// Channels of whole vectors, few ones, groups, and a copy engine need none.
+TEST(CopyImage, OtherPixelsGetNoZeroChannels) {
+  const std::pair<std::string, const char*> cases[] = {
+      {conv("2, 40, 9, 7", "5, 40, 3, 3", ""), "cuda:sm_80"},
+      {conv("2, 5, 9, 7", "5, 5, 3, 3", ""), "cuda:sm_80"},
+      {conv("2, 42, 9, 7", "6, 21, 3, 3", ", groups: 2"), "cuda:sm_80"},
+      {conv("2, 33, 9, 7", "5, 33, 3, 3", ""), "cuda:sm_90a"},
+  };
+  for (const auto& [text, name] : cases) {
+    const sched::Target target = sched::target_by_name(name);
+    ir::Graph graph = parse_yaml_graph(text, "conv.yaml", ".").bind({});
+    const Always source(5);
+    sched::take_alternatives(graph, sched::AlternativeStage::final, target, {&source, target});
+    for (const sched::PlanSite& site : source.asked)
+      EXPECT_EQ(std::ranges::count(site.alternatives, 5), 0) << text;
+  }
+}
+
 // An infinite element makes what its windows give infinite, and nothing else NaN.
 TEST(CopyImage, WindowsMeetNothingBeyondThem) {
   for (const std::string& text : {

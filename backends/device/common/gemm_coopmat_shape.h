@@ -10,6 +10,7 @@ namespace tcc::kernels {
 // subgroups_m x subgroups_n subgroups a part of it, by matrices of unit_m x unit_n x unit_k.
 struct GemmCoopmat {
   Product product;
+  Int taps = 0;  // of the image under windows that an operand is; 0: none is
   Int block_m = 128, block_n = 128, block_k = 32;
   Int subgroups_m = 2, subgroups_n = 2;
   Int subgroup = 32;  // threads
@@ -24,6 +25,7 @@ struct GemmCoopmat {
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
     visit("product", product);
+    visit("taps", taps);
     visit("block_m", block_m);
     visit("block_n", block_n);
     visit("block_k", block_k);

@@ -17,8 +17,9 @@
 // (common/gemm_coopmat_shape.h). Sizes that come at run time are SIZE_M, SIZE_N and SIZE_K, and then TILES is the number of
 // workgroups with a tile. Hooks, by how an operand x is loaded:
 //   tiles     chunk_x(batch, at, k): the number of the 16 bytes in buffer X_BUFFER
-//   im2col    the same; where it is negative, a window is beyond the image: zeros. Where `vector` is half of 16 bytes, k
-//             and the number count those
+//   im2col    vector_x(batch, at, k): the number of a vector of pixel `at`, the sum of what `at` and `k` add; a vector is
+//             16 bytes or half of them, which k and the number count
+//             inside_x(batch, at, k): whether it is in the image, others are zeros
 //   computed  load_x(batch, at, k, v): computes a vector of elements as accumulators; guards itself
 // major_k: memory is contiguous along k; `at` is a row (of B: a column), `k` counts chunks or vectors. Otherwise it is
 // contiguous along m (of B: n); `at` counts chunks or vectors, `k` is an element of k.
@@ -56,6 +57,7 @@
 #define params_product_sum Sum_f32
 #define params_product_swapped 0
 #define params_product_segment 8
+#define params_taps 0
 #define params_block_m 128
 #define params_block_n 128
 #define params_block_k 32
@@ -221,35 +223,59 @@ u32 word_at(i32 number) {  // of 4 bytes
              (n) / (per_row) % 8 / APART(per_row)                                                      \
        : (n) / (per_row))
 
+// A thread's column in round r: the same in all rounds where it can be.
+#define COLUMN(r, per_row) (THREADS % (per_row) == 0 ? thread % (per_row) : (thread + (r) * THREADS) % (per_row))
+
 // fetch_x(batch, row, k, bits): the piece number k of the operand's line `row`, as chunks. Where lines are not along k,
 // `row` is the number of the piece and k the line. Rows and columns past the end repeat others; elements past the end of k
 // are zeros. `constant` and `size` are the operand's rows or columns, of which a workgroup has `block`.
-#define CHUNK_FETCH(fetch, number_of, buffer, is_image, major_k, constant, size, block)                \
+#define CHUNK_FETCH(fetch, number_of, buffer, major_k, constant, size, block)                          \
   void fetch(i32 batch, i32 row, i32 k, inout uvec4 bits[1]) {                                         \
     bool inside = true;                                                                                \
     if (RAGGED(params_product_k, TURN_K)) inside = k < (major_k != 0 ? SIZE_K / CHUNK : SIZE_K);       \
     if (RAGGED(constant, block)) row = LEAST(row, (major_k != 0 ? size : size / CHUNK) - 1);           \
     if (RAGGED(params_product_k, TURN_K)) k = inside ? k : 0;                                          \
-    i32 number = number_of(TCC_BUFFERS batch, row, k);                                                 \
-    if (is_image) {                                                                                    \
-      inside = inside && number >= 0;                                                                  \
-      number = inside ? number : 0;                                                                    \
-    }                                                                                                  \
-    bits[0] = Chunks(buffer).v[number];                                                                \
+    bits[0] = Chunks(buffer).v[number_of(TCC_BUFFERS batch, row, k)];                                  \
     if (!inside) bits[0] = uvec4(0);                                                                   \
   }
-#define HALVES_FETCH(fetch, number_of, buffer, constant, size, block)                                  \
-  void fetch(i32 batch, i32 row, i32 k, inout uvec4 bits[1]) {                                         \
+// An image's rows are pixels. Threads keep what a pixel adds to the numbers of its vectors, and a bit for each tap under
+// which it is in the image. Where there are more taps than bits, they keep the pixel, and ask the hooks about each vector.
+struct Pixel {
+  i32 number;
+  u32 taps;
+};
+#define KEEPS_TAPS (params_taps <= 32)
+#define VECTORS_OF_TAP(vector) (params_product_k / (vector) / params_taps)
+#define PIXEL(pixel, number_of, is_inside, vector, constant, size, block)                              \
+  Pixel pixel(i32 batch, i32 row) {                                                                    \
     if (RAGGED(constant, block)) row = LEAST(row, size - 1);                                           \
-    [[unroll]] for (i32 half_of = 0; half_of < 2; ++half_of) {                                         \
-      i32 at = 2 * k + half_of;                                                                        \
-      bool inside = !RAGGED(params_product_k, TURN_K) || at < SIZE_K / (CHUNK / 2);                    \
-      i32 number = number_of(TCC_BUFFERS batch, row, inside ? at : 0);                                 \
-      inside = inside && number >= 0;                                                                  \
-      uvec2 loaded = Halves(buffer).v[inside ? number : 0];                                            \
-      if (!inside) loaded = uvec2(0);                                                                  \
-      bits[0][2 * half_of] = loaded.x;                                                                 \
-      bits[0][2 * half_of + 1] = loaded.y;                                                             \
+    if (!KEEPS_TAPS) return Pixel(row, 0u);                                                            \
+    Pixel kept = Pixel(number_of(TCC_BUFFERS batch, row, 0), 0u);                                      \
+    [[unroll]] for (i32 tap = 0; tap < LEAST(params_taps, 32); ++tap)                                  \
+      if (is_inside(TCC_BUFFERS batch, row, tap * VECTORS_OF_TAP(vector)) != 0) kept.taps |= 1u << tap; \
+    return kept;                                                                                       \
+  }
+#define IMAGE_FETCH(fetch, number_of, is_inside, buffer, vector)                                       \
+  void fetch(i32 batch, Pixel pixel, i32 k, inout uvec4 bits[1]) {                                     \
+    [[unroll]] for (i32 part = 0; part < CHUNK / (vector); ++part) {                                   \
+      i32 at = k * (CHUNK / (vector)) + part, number;                                                  \
+      bool inside = !RAGGED(params_product_k, TURN_K) || at < SIZE_K / (vector);                       \
+      if (KEEPS_TAPS) {                                                                                \
+        inside = inside && (pixel.taps >> at / VECTORS_OF_TAP(vector) & 1u) != 0u;                     \
+        number = pixel.number + (number_of(TCC_BUFFERS 0, 0, at) - number_of(TCC_BUFFERS 0, 0, 0));    \
+      } else {                                                                                         \
+        inside = inside && is_inside(TCC_BUFFERS batch, pixel.number, at) != 0;                        \
+        number = number_of(TCC_BUFFERS batch, pixel.number, at);                                       \
+      }                                                                                                \
+      if ((vector) == CHUNK) {                                                                         \
+        bits[0] = uvec4(0);                                                                            \
+        if (inside) bits[0] = Chunks(buffer).v[number];                                                \
+      } else {                                                                                         \
+        uvec2 half_of = uvec2(0);                                                                      \
+        if (inside) half_of = Halves(buffer).v[number];                                                \
+        bits[0][2 * part] = half_of.x;                                                                 \
+        bits[0][2 * part + 1] = half_of.y;                                                             \
+      }                                                                                                \
     }                                                                                                  \
   }
 #define COMPUTED_FETCH(fetch, load, major_k, piece, vector)                                            \
@@ -259,19 +285,19 @@ u32 word_at(i32 number) {  // of 4 bytes
   }
 #if params_product_a_load == Load_computed
 COMPUTED_FETCH(fetch_a, load_a, params_product_a_major_k, A_PIECE, params_product_a_vector)
-#elif params_product_a_load == Load_im2col && params_product_a_vector < CHUNK
-HALVES_FETCH(fetch_a, chunk_a, A_BUFFER, params_product_m, SIZE_M, BLOCK_M)
+#elif params_product_a_load == Load_im2col
+PIXEL(pixel_a, vector_a, inside_a, params_product_a_vector, params_product_m, SIZE_M, BLOCK_M)
+IMAGE_FETCH(fetch_a, vector_a, inside_a, A_BUFFER, params_product_a_vector)
 #else
-CHUNK_FETCH(fetch_a, chunk_a, A_BUFFER, params_product_a_load == Load_im2col, params_product_a_major_k, params_product_m,
-            SIZE_M, BLOCK_M)
+CHUNK_FETCH(fetch_a, chunk_a, A_BUFFER, params_product_a_major_k, params_product_m, SIZE_M, BLOCK_M)
 #endif
 #if params_product_b_load == Load_computed
 COMPUTED_FETCH(fetch_b, load_b, params_product_b_major_k, B_PIECE, params_product_b_vector)
-#elif params_product_b_load == Load_im2col && params_product_b_vector < CHUNK
-HALVES_FETCH(fetch_b, chunk_b, B_BUFFER, params_product_n, SIZE_N, BLOCK_N)
+#elif params_product_b_load == Load_im2col
+PIXEL(pixel_b, vector_b, inside_b, params_product_b_vector, params_product_n, SIZE_N, BLOCK_N)
+IMAGE_FETCH(fetch_b, vector_b, inside_b, B_BUFFER, params_product_b_vector)
 #else
-CHUNK_FETCH(fetch_b, chunk_b, B_BUFFER, params_product_b_load == Load_im2col, params_product_b_major_k, params_product_n,
-            SIZE_N, BLOCK_N)
+CHUNK_FETCH(fetch_b, chunk_b, B_BUFFER, params_product_b_major_k, params_product_n, SIZE_N, BLOCK_N)
 #endif
 
 // A pointer passes along the lines of a straight operand, which are whole and lie at constant distances.
@@ -320,10 +346,13 @@ TCC_ENTRY {
 #define LINES (BLOCK_K / (4 * CHUNK))
   i32 line_row = lane / 4, line_chunk = lane % 4;
 #define FIRST_CHUNK (slice * (BLOCK_K / CHUNK) + line_chunk)
-#define FETCH_HALF(fetch, next, origin, tile, g, half_of) \
-  fetch(batch, (origin) + line_row + 8 * half_of, (tile) * (BLOCK_K / CHUNK) + (g) * 4 + line_chunk, next[half_of]);
-#define FETCH_LINE(fetch, next, origin, tile, g) \
-  FETCH_HALF(fetch, next, origin, tile, g, 0) FETCH_HALF(fetch, next, origin, tile, g, 1)
+#define LINE_ROW(i, unit) ((i) / 2 * (unit) + line_row + (i) % 2 * 8)
+#define PLACES_B (2 * UNITS_N)
+#define ROW_B(i) (col0 + subgroup_n + LINE_ROW(i, UNIT_N))
+#define FETCH_HALF(fetch, next, place, tile, g, half_of) \
+  fetch(batch, place, (tile) * (BLOCK_K / CHUNK) + (g) * 4 + line_chunk, next[half_of]);
+#define FETCH_LINE(fetch, next, place, i, tile, g) \
+  FETCH_HALF(fetch, next, place(2 * (i)), tile, g, 0) FETCH_HALF(fetch, next, place(2 * (i) + 1), tile, g, 1)
 #define LOAD_LINE(next, pointer, row, number_of, g)                           \
   next[0][0] = pointer[(row) * LINE_CHUNKS(number_of) + (g) * 4].v;           \
   next[1][0] = pointer[((row) + 8) * LINE_CHUNKS(number_of) + (g) * 4].v;
@@ -343,9 +372,11 @@ TCC_ENTRY {
   Chunk at_b = Chunk(B_BUFFER) + chunk_b(TCC_BUFFERS batch, col0 + subgroup_n + line_row, FIRST_CHUNK);
 #define FETCH_B(tile, g, j) LOAD_LINE(next_b[g][j], at_b, (j) * UNIT_N, chunk_b, g)
 #else
-#define FETCH_B(tile, g, j) FETCH_LINE(fetch_b, next_b[g][j], col0 + subgroup_n + (j) * UNIT_N, tile, g)
+#define FETCH_B(tile, g, j) FETCH_LINE(fetch_b, next_b[g][j], PLACE_B, j, tile, g)
 #endif
 #if params_direct == 2
+#define PLACES_A (2 * UNITS_M)
+#define ROW_A(i) (row0 + subgroup_m + LINE_ROW(i, UNIT_M))
   uvec4 next_a[LINES][UNITS_M][2][1];
 #if params_sizes_straight_a
   Chunk at_a = Chunk(A_BUFFER) + chunk_a(TCC_BUFFERS batch, row0 + subgroup_m + line_row, FIRST_CHUNK);
@@ -356,13 +387,15 @@ TCC_ENTRY {
 #else
 #define FETCH_A(tile, g)                                                        \
   [[unroll]] for (i32 i = 0; i < UNITS_M; ++i) {                                \
-    FETCH_LINE(fetch_a, next_a[g][i], row0 + subgroup_m + i * UNIT_M, tile, g)  \
+    FETCH_LINE(fetch_a, next_a[g][i], PLACE_A, i, tile, g)                      \
   }
 #endif
 #else
   // Invocations bring pieces in pairs, of rows that are eight apart. The words of a matrix lie in the order of registers.
 #define PAIRS (A_PIECES / 2)
 #define PAIR_ROW(n) ((n) / A_PER_ROW / 8 * 16 + (n) / A_PER_ROW % 8)
+#define PLACES_A (2 * ROUNDS(PAIRS))
+#define ROW_A(i) (row0 + PAIR_ROW(thread + (i) / 2 * THREADS) + (i) % 2 * 8)
 #define MATRIX_WORDS params_sizes_a_pitch  // of the rows of a matrix and 64 bytes of k
   uvec4 next_a[ROUNDS(PAIRS)][2][A_CHUNKS];
 #if params_sizes_straight_a
@@ -375,7 +408,7 @@ TCC_ENTRY {
 #define FETCH_A(tile)                                                                                         \
   EACH_PIECE(PAIRS)                                                                                           \
     [[unroll]] for (i32 half_of = 0; half_of < 2; ++half_of)                                                  \
-      fetch_a(batch, row0 + PAIR_ROW(PIECE) + 8 * half_of, (tile) * A_PER_ROW + PIECE % A_PER_ROW, next_a[r][half_of]);
+      fetch_a(batch, PLACE_A(2 * r + half_of), (tile) * A_PER_ROW + COLUMN(r, A_PER_ROW), next_a[r][half_of]);
 #endif
 #define PUT_A(slot)                                                                                           \
   EACH_PIECE(PAIRS)                                                                                           \
@@ -415,10 +448,14 @@ TCC_ENTRY {
   i32 first_row = line_row + (is_low ? 0 : 4), second_row = line_row + (is_low ? 4 : 0);
   uvec4 next_a[A_LOADS][1], next_b[B_LOADS][1];
   uvec4 held_a[A_LOADS / 2], held_b[B_LOADS / 2];
-#define FETCH_PAIR(fetch, next, loads, origin, pair)                                             \
+#define LINE_ROW(s) (line_row + (s) / 2 * (WORKGROUP / 4) + (s) % 2 * 4)
+#define PLACES_A A_LOADS
+#define PLACES_B B_LOADS
+#define ROW_A(s) (row0 + LINE_ROW(s))
+#define ROW_B(s) (col0 + LINE_ROW(s))
+#define FETCH_PAIR(fetch, next, loads, place, pair)                                              \
   [[unroll]] for (i32 s = 0; s < loads; ++s)                                                     \
-    fetch(batch, (origin) + line_row + s / 2 * (WORKGROUP / 4) + s % 2 * 4,                      \
-          (pair) * 8 + (line_chunk ^ (s % 2 * 4)), next[s]);
+    fetch(batch, place(s), (pair) * 8 + (line_chunk ^ (s % 2 * 4)), next[s]);
 #define LINE_AT(place, row, pitch) ((place) + (row) * (pitch) + line_chunk % 4 * CHUNK_WORDS)
 #define PUT_FIRST(next, held, loads, place, pitch)                                               \
   [[unroll]] for (i32 s = 0; s < loads / 2; ++s) {                                               \
@@ -428,8 +465,8 @@ TCC_ENTRY {
 #define PUT_SECOND(held, loads, place, pitch)                                                    \
   [[unroll]] for (i32 s = 0; s < loads / 2; ++s)                                                 \
     put(LINE_AT(place, second_row + s * (WORKGROUP / 4), pitch), held[s]);
-#define FETCH_A(pair) FETCH_PAIR(fetch_a, next_a, A_LOADS, row0, pair)
-#define FETCH_B(pair) FETCH_PAIR(fetch_b, next_b, B_LOADS, col0, pair)
+#define FETCH_A(pair) FETCH_PAIR(fetch_a, next_a, A_LOADS, PLACE_A, pair)
+#define FETCH_B(pair) FETCH_PAIR(fetch_b, next_b, B_LOADS, PLACE_B, pair)
 #define PUT_FIRST_A PUT_FIRST(next_a, held_a, A_LOADS, A_AT(0), A_PITCH)
 #define PUT_FIRST_B PUT_FIRST(next_b, held_b, B_LOADS, B_AT(0), B_PITCH)
 #define PUT_SECOND_A PUT_SECOND(held_a, A_LOADS, A_AT(1), A_PITCH)
@@ -437,14 +474,26 @@ TCC_ENTRY {
 #else
   uvec4 next_a[ROUNDS(A_PIECES)][A_CHUNKS];
   uvec4 next_b[ROUNDS(B_PIECES)][B_CHUNKS];
-#define FETCH_TILE(fetch, next, rows, per_row, piece, major_k, origin, tile)                     \
-  EACH_PIECE(rows * per_row) {                                                                   \
-    i32 n = PIECE;                                                                               \
-    if (major_k != 0)                                                                            \
-      fetch(batch, origin + ROW_OF(n, per_row, rows), (tile) * (BLOCK_K / piece) + n % per_row, next[r]); \
-    else                                                                                         \
-      fetch(batch, origin / piece + n % per_row, (tile) * BLOCK_K + ROW_OF(n, per_row, rows), next[r]); \
-  }
+#define PLACES_A ROUNDS(A_PIECES)
+#define PLACES_B ROUNDS(B_PIECES)
+  // Where lines are not along k, the place is the number of a piece.
+#define LINE_OF(r, per_row, rows) ROW_OF(thread + (r) * THREADS, per_row, rows)
+#if params_product_a_major_k
+#define ROW_A(r) (row0 + LINE_OF(r, A_PER_ROW, A_ROWS))
+#define K_A(tile, r) ((tile) * A_PER_ROW + COLUMN(r, A_PER_ROW))
+#else
+#define ROW_A(r) (row0 / A_PIECE + COLUMN(r, A_PER_ROW))
+#define K_A(tile, r) ((tile) * BLOCK_K + LINE_OF(r, A_PER_ROW, A_ROWS))
+#endif
+#if params_product_b_major_k
+#define ROW_B(r) (col0 + LINE_OF(r, B_PER_ROW, B_ROWS))
+#define K_B(tile, r) ((tile) * B_PER_ROW + COLUMN(r, B_PER_ROW))
+#else
+#define ROW_B(r) (col0 / B_PIECE + COLUMN(r, B_PER_ROW))
+#define K_B(tile, r) ((tile) * BLOCK_K + LINE_OF(r, B_PER_ROW, B_ROWS))
+#endif
+#define FETCH_TILE(fetch, next, pieces, place, k, tile) \
+  EACH_PIECE(pieces) fetch(batch, place(r), k(tile, r), next[r]);
 #define PUT_TILE(next, rows, per_row, chunks, pitch, place)                                      \
   EACH_PIECE(rows * per_row) {                                                                   \
     i32 n = PIECE;                                                                               \
@@ -452,11 +501,26 @@ TCC_ENTRY {
       put((place) + ROW_OF(n, per_row, rows) * pitch + (n % per_row * chunks + c) * CHUNK_WORDS, next[r][c]); \
   }
 #define FETCH(tile)                                                                              \
-  FETCH_TILE(fetch_a, next_a, A_ROWS, A_PER_ROW, A_PIECE, params_product_a_major_k, row0, tile)  \
-  FETCH_TILE(fetch_b, next_b, B_ROWS, B_PER_ROW, B_PIECE, params_product_b_major_k, col0, tile)
+  FETCH_TILE(fetch_a, next_a, A_PIECES, PLACE_A, K_A, tile)                                      \
+  FETCH_TILE(fetch_b, next_b, B_PIECES, PLACE_B, K_B, tile)
 #define PUT(slot)                                                                                \
   PUT_TILE(next_a, A_ROWS, A_PER_ROW, A_CHUNKS, A_PITCH, A_AT(slot))                             \
   PUT_TILE(next_b, B_ROWS, B_PER_ROW, B_CHUNKS, B_PITCH, B_AT(slot))
+#endif
+  // A thread's rows of an operand have constant numbers; PLACE_x is what fetch_x gets.
+#if params_product_a_load == Load_im2col
+  Pixel pixels_a[PLACES_A];
+  [[unroll]] for (i32 i = 0; i < PLACES_A; ++i) pixels_a[i] = pixel_a(batch, ROW_A(i));
+#define PLACE_A(i) pixels_a[i]
+#else
+#define PLACE_A(i) ROW_A(i)
+#endif
+#if params_product_b_load == Load_im2col
+  Pixel pixels_b[PLACES_B];
+  [[unroll]] for (i32 i = 0; i < PLACES_B; ++i) pixels_b[i] = pixel_b(batch, ROW_B(i));
+#define PLACE_B(i) pixels_b[i]
+#else
+#define PLACE_B(i) ROW_B(i)
 #endif
 #if params_direct
 #elif params_product_a_major_k
