@@ -82,12 +82,14 @@ Product draw_lines(std::mt19937_64& random) {
   return product;
 }
 
-// The same as windows of an image whose channels are last in memory.
+// The same as windows of an image whose channels are last in memory. 36 taps are more than a thread
+// has bits for.
 Product draw_line_convolution(std::mt19937_64& random) {
   const int64_t c = pick(random, {8, 24, 32, 64}), o = pick(random, {8, 40, 64}),
-                kernel = pick(random, {1, 3});
+                kernel = pick(random, {1, 3, 6}), direct = pick(random, {0, 0, 1, 2});
   Product product;
-  product.fixed = {{"paired", 1}, {"stages", 1}};
+  product.fixed = direct > 0 ? std::map<std::string, int64_t>{{"direct", direct}}
+                             : std::map<std::string, int64_t>{{"paired", 1}, {"stages", 1}};
   product.text = str("tcc: 1\nname: lines\ninputs:\n  x: {dtype: f32, shape: ",
                      shape({pick(random, {1, 3}), pick(random, {7, 16}), pick(random, {9, 20}), c}),
                      "}\n  w: {dtype: f32, shape: ", shape({o, kernel, kernel, c}),
