@@ -23,7 +23,7 @@ GemmCoopmat parameters_of_config(const CoopmatGemm& gemm, const kernels::Product
                                  const Config& c) {
   GemmCoopmat g;
   g.product = product;
-  if (gemm.image) g.taps = gemm.image->taps();
+  if (gemm.image) g.tap_bits = tap_bits(*gemm.image);
   g.block_m = c["block_m"];
   g.block_n = c["block_n"];
   g.block_k = c["block_k"];
@@ -399,10 +399,17 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     need_alignment(kernel, operand);
     if (operand.load == Load::im2col) {
       const ConvView& image = *s.gemm.image;
-      kernel.hooks.push_back(image_number_hook(image, operand.alignment, s.gemm.plan,
-                                               first ? "vector_a" : "vector_b", DType::i32));
-      kernel.hooks.push_back(image_inside_hook(image, operand.alignment, s.gemm.plan,
-                                               first ? "inside_a" : "inside_b"));
+      const auto add = [&](const char* of_a, const char* of_b, auto make, auto... type) {
+        kernel.hooks.push_back(
+            make(image, operand.alignment, s.gemm.plan, first ? of_a : of_b, type...));
+      };
+      add("vector_a", "vector_b", image_number_hook, DType::i32);
+      if (coopmat::keeps_taps(s.kernel)) {
+        add("taps_a", "taps_b", image_taps_hook);
+        add("tap_a", "tap_b", image_tap_hook);
+      } else {
+        add("inside_a", "inside_b", image_inside_hook);
+      }
     } else {
       kernel.hooks.push_back(chunk_hook(operand, operand.alignment, s.gemm.plan, first != s.swapped,
                                         first ? "chunk_a" : "chunk_b"));
