@@ -89,8 +89,9 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
   double together = default_seconds.of(**match);
   if (apart && together > *apart && !groups.casts_of_operands(seed).empty())
     together = FusionGroups(groups).store_casts(seed);
-  // Scores may be larger than all else: one kernel keeps none of them, whatever it takes.
-  constexpr double kMostBetween = 1 << 30;
+  // Scores may be larger than all else, and than a buffer of small devices: one kernel keeps none
+  // of them, whatever it takes.
+  constexpr double kMostBetween = int64_t{4} << 30;
   if (!apart || together <= *apart || bytes_between(seed) > kMostBetween) return "";
   const auto microseconds = [](double seconds) {
     return static_cast<int64_t>(seconds * 1e6 + 0.5);
