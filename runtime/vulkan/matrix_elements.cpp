@@ -13,7 +13,7 @@ constexpr uint32_t kCode[] = {
 #include "runtime/vulkan/matrix_elements_spirv.inc"
 };
 constexpr int kLanes = 32, kElements = 8, kSide = 16;
-using Numbers = std::array<uint32_t, size_t{2} * kLanes * kElements>;  // of A, then of B
+using Numbers = std::array<uint32_t, size_t{3} * kLanes * kElements>;  // of A, B and sums
 
 // PTX has one layout for both types of 16 bits.
 bool may_be_fragment(const exec::MatrixUnit& unit) {
@@ -24,14 +24,15 @@ bool may_be_fragment(const exec::MatrixUnit& unit) {
 
 // The numbers of the elements as mma.sync has them: element e of a thread is in row (of B: column)
 // thread / 4, for the last four elements eight below it. Pairs of neighbours along k are pair
-// thread % 4, and for every other pair the one eight elements behind it.
+// thread % 4, and for every other pair the one eight elements behind it. Sums, whose numbers count
+// along columns, have the order of A.
 Numbers numbers_of_fragments() {
   Numbers numbers;
   for (int lane = 0; lane < kLanes; ++lane)
     for (int e = 0; e < kElements; ++e) {
       const int row = lane / 4 + e / 4 * 8, k = lane % 4 * 2 + e % 2 + e / 2 % 2 * 8;
-      for (const int operand : {0, 1})
-        numbers[static_cast<size_t>((operand * kLanes + lane) * kElements + e)] =
+      for (const int matrix : {0, 1, 2})
+        numbers[static_cast<size_t>((matrix * kLanes + lane) * kElements + e)] =
             static_cast<uint32_t>(row * kSide + k);
     }
   return numbers;

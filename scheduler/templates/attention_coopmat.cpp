@@ -1,8 +1,11 @@
 // Attention on the cooperative matrices of Vulkan: the loops are
 // backends/device/glsl/attention_coopmat.comp; regions add what attention_hooks.h says.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "scheduler/device_sources.h"
 #include "scheduler/source_compiler.h"
 #include "scheduler/templates/attention_candidate.h"
+#include "scheduler/templates/attention_columns.h"
 #include "scheduler/templates/attention_matrix.h"
 #include "scheduler/templates/attention_parts.h"
 #include "scheduler/templates/common.h"
@@ -34,6 +38,8 @@ constexpr int64_t kSegment = 8;  // neighbours of a row that the epilogue gets
 constexpr int64_t kChunk = 16;   // bytes of a load
 constexpr int64_t kMostChunks = int64_t{1} << 30;
 constexpr const char* kConversions = "GL_NV_cooperative_matrix2";
+constexpr int64_t kFragmentThreads = 32;
+constexpr int64_t kMostAhead = 32;  // registers of words that are loaded before products
 
 // Rows of whole chunks come as such, where 32 bits number these. The load hook brings all else.
 kernels::AttentionOperand described(const Region& region, const Target& target,
@@ -57,8 +63,24 @@ kernels::AttentionOperand described(const Region& region, const Target& target,
   return made;
 }
 
-// The neighbouring keys that a score hook gets. Masks that load nothing take scores one by one, so
-// that these stay in registers.
+bool calls(const Expr& e, std::initializer_list<ir::Fn> fns) {
+  bool found = false;
+  ir::visit(e, [&](const Expr& node) {
+    found |= node->kind == ir::ExprNode::Kind::call && std::ranges::count(fns, node->fn) > 0;
+  });
+  return found;
+}
+
+// The neighbouring keys that the weight hook of pairs gets: four where these have their random
+// numbers from one call.
+int64_t weight_keys_of_pairs(const AttentionPlan& plan) {
+  const int64_t keys = keys_of_weight_hook(plan);
+  const auto random = {ir::Fn::rand_uniform, ir::Fn::rand_normal};
+  return keys == 4 && !calls(plan.weight, random) ? 2 : keys;
+}
+
+// The neighbouring keys that a score hook gets where the places of elements are not known. Masks
+// that load nothing take scores one by one, so that these stay in registers.
 int64_t score_keys(const AttentionPlan& plan) {
   bool loads = !plan.is_scaled;
   if (plan.seen)
@@ -81,16 +103,51 @@ struct Attention {
     common.v = described(region, target, plan.v);
     common.subgroup = target.subgroup_size;
     common.score_keys = score_keys(plan);
-    converts = target.matrix_conversions && common.weights == 0 &&
-               lacking_extension(target.api, kConversions).empty();
+    converts = target.matrix_conversions && lacking_extension(target.api, kConversions).empty();
+    if (const MatrixUnit* found = fragment_unit(target, plan.q.dtype)) fragments = *found;
+    AttentionTile tile;
+    tile.holds = true;
+    const HeldWords held = AttentionHooks(plan, tile).held_words();
+    held_score = held.score;
+    held_inside = held.inside;
+    if (!plan.is_scaled) score_text = text_slots(std::vector{plan.score});
+    if (plan.seen) score_text += text_slots(std::vector{plan.seen});
+    if (plan.weight) {
+      weight_keys = weight_keys_of_pairs(plan);
+      weight_text =
+          text_slots(std::vector{plan.weight}) / static_cast<double>(weight_keys == 4 ? 4 : 1);
+    }
+    small_bits =
+        std::bit_cast<int32_t>(plan.is_scaled ? 0.0F : small_products(plan).value_or(0.0F));
   }
 
   const AttentionCoopmat& values() const { return common; }
   AttentionCoopmat shape(AttentionCoopmat a) const {
     a.pack = packed_batches(plan, sharing, a.block_q);
-    a.converts = converts && a.unit_n == a.unit_k;
+    a.pairs = has_pairs(a);
+    if (a.pairs) {
+      a.score_keys = 2;
+      a.held = held_score;
+      a.held_inside = held_inside;
+      a.small_bits = small_bits;
+      a.ahead = coopmat::held_words(a) <= kMostAhead;
+    }
+    a.converts = converts && a.unit_n == a.unit_k && (a.pairs || a.weights == 0);
+    if (a.pairs && a.converts && a.weights > 0) a.weights = weight_keys;
     a.staged = coopmat::staged_units(a);
     return a;
+  }
+  // Hooks of a thread's pairs stand in the text once for each of them, and for each way that a tile
+  // may take. Long ones would take the compiler seconds, and have no room in the cache of
+  // instructions.
+  bool has_pairs(const AttentionCoopmat& a) const {
+    constexpr double kMostText = 12000;
+    if (!fragments || a.unit_m != fragments->m || a.unit_n != fragments->n ||
+        a.subgroup != kFragmentThreads)
+      return false;
+    const double ways = (plan.is_scaled || !plan.seen ? 1 : 2) * (small_bits != 0 ? 2 : 1);
+    const auto scores = static_cast<double>(2 * coopmat::pairs(a) * a.stages);
+    return scores * (score_text * ways + weight_text) <= kMostText;
   }
   // Tiles of keys that a workgroup walks over, at most.
   SymInt walked(const AttentionCoopmat& a, const SymInt& keys) const {
@@ -135,6 +192,10 @@ struct Attention {
   std::vector<MatrixUnit> units;
   int64_t sharing;
   bool converts = false;  // weights, where a matrix of sums has the sides of one of operands
+  std::optional<MatrixUnit> fragments;  // where threads hold known elements of sums
+  // Of the hooks of pairs.
+  int64_t held_score = 0, held_inside = 0, weight_keys = 0, small_bits = 0;
+  double score_text = 0, weight_text = 0;  // of a score
   int64_t longest_keys = plan.at_longest().keys;
   AttentionCoopmat common;
 };
@@ -261,7 +322,7 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
       const double shared =
           2 * elements * number(a.subgroups_q + 1) + (a.converts ? 0 : 4 * scores) +
           (a.keeps ? 0 : 2 * number(a.subgroups_k * a.block_q * coopmat::columns(a))) +
-          (a.score_keys == 1 ? 0 : 16 * scores);
+          (coopmat::scores_pass(a) ? 16 * scores : 0);
       const double weighing = scores / kExponentials + scores * (kWeighing + slots) / kSlots;
       const auto cycles_of = [&](const kernels::AttentionOperand& operand, int64_t of,
                                  double each) {
@@ -344,8 +405,13 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
       kernel.needs.environment = "vulkan1.3";  // the extension is one to SPIR-V 1.6
     }
     kernel.needs.matrix_units = {*unit};
+    if (a.pairs) kernel.needs.matrix_units.push_back(*of.fragments);
+    if (a.converts && a.weights == 4)
+      kernel.needs.extensions.insert("GL_KHR_shader_subgroup_shuffle");
+    loosen_scores(kernel, plan, "tcc_glsl_tanh_f32");
 
     AttentionTile tile;
+    tile.holds = a.pairs;
     tile.block_q = a.block_q;
     tile.block_k = a.block_k;
     tile.depth = round_up(coopmat::columns(a), kSegment);
@@ -363,7 +429,7 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
         kernel.counts.push_back(
             {str(name, "_CHUNKS"), ir::ceildiv(elements, kChunk / size_bytes(plan.q.dtype))});
     }
-    add_key_hooks(kernel, plan, hooks);
+    add_key_hooks(kernel, plan, hooks, a.weights);
     return storing_results(std::move(kernel), region(), plan, tile, a.parts);
   }
 };

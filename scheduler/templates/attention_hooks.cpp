@@ -450,7 +450,7 @@ double score_slots(const AttentionPlan& plan) {
   return values.empty() ? 0 : element_work(values, plan.key).slots;
 }
 
-void loosen_scores(Kernel& kernel, const AttentionPlan& plan) {
+void loosen_scores(Kernel& kernel, const AttentionPlan& plan, const char* tanh) {
   const auto has_tanh = [](const Expr& e) {
     bool found = false;
     ir::visit(e, [&](const Expr& node) {
@@ -466,7 +466,7 @@ void loosen_scores(Kernel& kernel, const AttentionPlan& plan) {
       is_stored(plan.sums) || (plan.weight && has_tanh(plan.weight)) || is_operand(plan.q) ||
       is_operand(plan.k) || is_operand(plan.v))
     return;
-  kernel.defines.push_back({"tcc_tanh_f32", "tcc_cuda_tanh_f32"});
+  kernel.defines.push_back({"tcc_tanh_f32", tanh});
 }
 
 }  // namespace tcc::sched

@@ -122,8 +122,8 @@ double score_slots(const AttentionPlan& plan);
 // none.
 double operand_slots(const AttentionPlan::Operand& operand);
 
-// For kernels on matrix units of 16 bits on CUDA: the tanh of scores is one of absolute accuracy,
-// as scores need it, where nothing else of the plan asks for a tanh.
-void loosen_scores(Kernel& kernel, const AttentionPlan& plan);
+// For kernels on matrix units of 16 bits: the tanh of scores is `tanh`, a function of the prelude
+// that is of absolute accuracy, as scores need it, where nothing else of the plan asks for a tanh.
+void loosen_scores(Kernel& kernel, const AttentionPlan& plan, const char* tanh);
 
 }  // namespace tcc::sched

@@ -176,14 +176,16 @@ void add_operand_hooks(Kernel& kernel, const AttentionPlan& plan, const Attentio
   }
 }
 
-// Adds the hooks of neighbouring keys, of scores and weights, and of the keys that are walked over.
-inline void add_key_hooks(Kernel& kernel, const AttentionPlan& plan, const AttentionHooks& hooks) {
+// Adds the hooks of neighbouring keys, of scores and of `weights` weights where these are changed,
+// and of the keys that are walked over.
+inline void add_key_hooks(Kernel& kernel, const AttentionPlan& plan, const AttentionHooks& hooks,
+                          int64_t weights) {
   if (!plan.bounds_are_all) kernel.hooks.push_back(hooks.score("score"));
   if (!plan.is_scaled) kernel.hooks.push_back(hooks.score_inside("score_inside"));
   const HeldWords held = hooks.held_words();
   if (held.score > 0) kernel.hooks.push_back(hooks.hold_score("hold_score"));
   if (held.inside > 0) kernel.hooks.push_back(hooks.hold_inside("hold_inside"));
-  if (plan.weight) kernel.hooks.push_back(hooks.weight("weight", keys_of_weight_hook(plan)));
+  if (plan.weight) kernel.hooks.push_back(hooks.weight("weight", weights));
   kernel.hooks.push_back(plan.bounds_of_queries ? hooks.key_range_of_query("key_range")
                                                 : hooks.key_range("key_range"));
 }

@@ -275,7 +275,7 @@ class Sm80Attention : public AttentionCandidate<Attention> {
                 .most = 5000});
     kernel.parameters = parameters_of(a, "AttentionSm80", "common/attention_sm80_shape.h");
 
-    loosen_scores(kernel, plan);
+    loosen_scores(kernel, plan, "tcc_cuda_tanh_f32");
 
     AttentionTile tile;
     tile.block_q = a.block_q;
@@ -286,7 +286,7 @@ class Sm80Attention : public AttentionCandidate<Attention> {
     tile.segment = kSegment;
     const AttentionHooks hooks(plan, tile);
     add_operand_hooks(kernel, plan, hooks, a, &AttentionHooks::start, "start_");
-    add_key_hooks(kernel, plan, hooks);
+    add_key_hooks(kernel, plan, hooks, a.weights);
     return with_list(storing_results(std::move(kernel), region(), plan, tile, a.parts), tile,
                      a.lists);
   }

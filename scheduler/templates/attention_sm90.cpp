@@ -251,7 +251,7 @@ class Sm90Attention : public AttentionCandidate<Attention> {
     kernel.defines.push_back({"WGMMA_KEYS", std::to_string(a.block_k)});
     kernel.defines.push_back({"WGMMA_VALUES", std::to_string(sm90::columns_v(a))});
 
-    loosen_scores(kernel, plan);
+    loosen_scores(kernel, plan, "tcc_cuda_tanh_f32");
 
     AttentionTile tile;
     tile.block_q = sm90::block_q(a);
@@ -275,7 +275,7 @@ class Sm90Attention : public AttentionCandidate<Attention> {
       if (!operand->view->batch.empty())
         kernel.hooks.push_back(hooks.coordinates(*operand, str("batch_", name)));
     }
-    add_key_hooks(kernel, plan, hooks);
+    add_key_hooks(kernel, plan, hooks, a.weights);
     return with_list(storing_results(std::move(kernel), region(), plan, tile, a.parts), tile,
                      a.lists);
   }

@@ -145,11 +145,49 @@ TEST_F(AttentionCoopmatTemplate, WeightsStayInRegistersWhereTheyConvert) {
   const CoopmatDevice& nvidia = coopmat_devices().front();
   EXPECT_TRUE(uses_conversions(text_of(nvidia, true)));
   EXPECT_FALSE(uses_conversions(text_of(nvidia, false)));
-  EXPECT_FALSE(uses_conversions(text_of(nvidia, true, ", dropout_p: 0.5, seed: 3")))
-      << "a hook changes them";
+  const char* dropout = ", dropout_p: 0.5, seed: 3";
+  EXPECT_TRUE(uses_conversions(text_of(nvidia, true, dropout)));
+  EXPECT_FALSE(uses_conversions(
+      text_of({"nvidia", 32, {"coopmat 16x16x16 f16 f16 f32 f32"}}, true, dropout)))
+      << "a hook changes them, and which ones a thread has is not known";
   // Operands have twice the columns of sums.
   EXPECT_FALSE(
       uses_conversions(text_of({"nvidia", 32, {"coopmat 16x8x16 f16 f16 f32 f32"}}, true)));
+}
+
+// Hooks change scores and weights in registers where the places of their elements are known.
+TEST_F(AttentionCoopmatTemplate, HooksTakePairsOfKnownElements) {
+  use(true);
+  const auto define_of = [](const std::string& text, const std::string& name) {
+    const std::string before = "#define params_" + name + " ";
+    const size_t at = text.find(before) + before.size();
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  const test::AttentionCase capped = {
+      "capped", test::attention_inputs(kLong, "f16") + "  m: {dtype: f16, shape: [2048, 2048]}\n",
+      "  - {out: t, op: transpose, in: [k], dim0: -2, dim1: -1}\n"
+      "  - {out: s, op: matmul, in: [q, t]}\n"
+      "  - {out: b, op: div, in: [s, 400.0]}\n"
+      "  - {out: c, op: tanh, in: [b]}\n"
+      "  - {out: d, op: mul, in: [c, 50.0]}\n"
+      "  - {out: e, op: add, in: [d, m]}\n"
+      "  - {out: p, op: softmax, in: [e], dim: -1}\n"
+      "  - {out: a, op: matmul, in: [p, v]}\n"};
+  CoopmatDevice nvidia = coopmat_devices().front();
+  const auto text_of = [&] {
+    return compiled(capped, coopmat_target(nvidia)).kernels.front().source;
+  };
+  const std::string pairs = text_of();
+  EXPECT_EQ(define_of(pairs, "pairs"), "1");
+  EXPECT_EQ(define_of(pairs, "score_keys"), "2");
+  EXPECT_EQ(define_of(pairs, "held"), "1") << "two elements of 16 bits";
+  EXPECT_NE(define_of(pairs, "small_bits"), "0");
+  EXPECT_NE(pairs.find("#define tcc_tanh_f32 tcc_glsl_tanh_f32\n"), pairs.npos);
+  std::erase_if(nvidia.units,
+                [](std::string_view unit) { return unit.starts_with("coopmat_mma"); });
+  const std::string through_memory = text_of();
+  EXPECT_EQ(define_of(through_memory, "pairs"), "0");
+  EXPECT_EQ(define_of(through_memory, "score_keys"), "4");
 }
 
 // Workgroups of a unit of NVIDIA's share 48 KiB.
@@ -163,7 +201,11 @@ TEST(AttentionCoopmatShape, AreasHaveRoomForWhatPassesThroughMemory) {
   EXPECT_EQ(coopmat::area_words(a), 16 * 16 / 4) << "a matrix of sums";
   EXPECT_LE(2 * coopmat::shared_bytes(a), 48 * 1024);
   EXPECT_EQ(coopmat::areas_at(a), 2 * coopmat::slot_words(a));
+  a.score_keys = 2;
+  a.pairs = true;
+  EXPECT_EQ(coopmat::area_words(a), 16 * 16 / 4) << "scores stay in registers";
   a.score_keys = 4;
+  a.pairs = false;
   EXPECT_EQ(coopmat::area_words(a), 16 * (32 / 4 + 1)) << "lines of scores";
   a.converts = false;
   EXPECT_EQ(coopmat::area_words(a), 16 * (32 / 8 + 1) + 16 * (32 / 4 + 1)) << "weights, too";

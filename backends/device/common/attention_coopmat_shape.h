@@ -21,8 +21,11 @@ struct AttentionCoopmat {
   bool safe = false;         // queries that see no key give 0, not NaN
   bool sums = false;         // the log-sum-exp is stored
   Int weights = 0;           // neighbouring keys of the weight hook, 2 or 4; 0: there is none
-  bool by_query = false;     // the key_range hook is asked for each query of a tile
-  bool bounded = false;  // rows see all keys between their bounds, which is nothing to this kernel
+  Int small_bits = 0;  // of an f32: products up to it are small for score hooks; 0: they do not ask
+  Int held = 0;        // words that the score hook of a pair gets, loaded before,
+  Int held_inside = 0;    // and those of score_inside
+  bool by_query = false;  // the key_range hook is asked for each query of a tile
+  bool bounded = false;   // rows see all keys between their bounds, which is nothing to this kernel
   Int block_q = 128, block_k = 64;
   Int subgroups_q = 4, subgroups_k = 1;
   Int subgroup = 32;  // threads
@@ -31,11 +34,14 @@ struct AttentionCoopmat {
   Int stages = 1;         // slots of tiles of keys and values in shared memory: 2 take one barrier
   bool converts = false;  // weights become operands in registers, not through shared memory
   Int score_keys = 1;     // neighbouring keys of the score hook; 1: scores stay in registers
-  Int staged = 1;         // units of columns of results that pass through shared memory at once
-  Int parts = 1;          // workgroups that share the keys of a query
-  Int pack = 1;           // batches whose queries are the rows of one tile
-  bool orders = false;    // tiles of queries differ in their numbers of keys: the last come first
-  Int heads = 1;          // packs of batches that are walked together
+  bool pairs = false;  // a thread has pairs of neighbouring keys at places that are known: of these
+                       // are the hooks of scores, and of weights that become operands in registers
+  bool ahead = false;  // held words are loaded before the products
+  Int staged = 1;      // units of columns of results that pass through shared memory at once
+  Int parts = 1;       // workgroups that share the keys of a query
+  Int pack = 1;        // batches whose queries are the rows of one tile
+  bool orders = false;  // tiles of queries differ in their numbers of keys: the last come first
+  Int heads = 1;        // packs of batches that are walked together
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -53,6 +59,9 @@ struct AttentionCoopmat {
     visit("safe", safe);
     visit("sums", sums);
     visit("weights", weights);
+    visit("small_bits", small_bits);
+    visit("held", held);
+    visit("held_inside", held_inside);
     visit("by_query", by_query);
     visit("bounded", bounded);
     visit("block_q", block_q);
@@ -67,6 +76,8 @@ struct AttentionCoopmat {
     visit("stages", stages);
     visit("converts", converts);
     visit("score_keys", score_keys);
+    visit("pairs", pairs);
+    visit("ahead", ahead);
     visit("staged", staged);
     visit("parts", parts);
     visit("pack", pack);
@@ -127,6 +138,14 @@ constexpr Int query_tiles(const AttentionCoopmat& a) {
 constexpr Int packs(const AttentionCoopmat& a) { return a.batches / a.pack; }
 constexpr Int workgroups(const AttentionCoopmat& a) { return packs(a) * query_tiles(a) * a.parts; }
 
+// Whether scores pass through shared memory to their hooks.
+constexpr bool scores_pass(const AttentionCoopmat& a) { return a.score_keys > 1 && !a.pairs; }
+// Pairs of scores of a thread, and the words that all of them hold.
+constexpr Int pairs(const AttentionCoopmat& a) { return rows(a) * keys(a) / (2 * a.subgroup); }
+constexpr Int held_words(const AttentionCoopmat& a) {
+  return a.pairs ? pairs(a) * most(a.held, a.held_inside) : 0;
+}
+
 // ---- shared memory, in words of 16 bytes
 
 constexpr Int pitch(Int elements) { return chunks_of_elements(elements, 2); }
@@ -136,7 +155,7 @@ constexpr Int pitch_unit(const AttentionCoopmat& a) { return a.unit_n * 4 / kChu
 constexpr Int area_words(const AttentionCoopmat& a) {
   const Int lines = a.unit_m * chunks_of_sums(keys(a)), weights = a.unit_m * pitch(keys(a));
   const Int sums = a.unit_m * pitch_unit(a);
-  if (a.converts) return a.score_keys > 1 ? most(lines, sums) : sums;
+  if (a.converts) return scores_pass(a) ? most(lines, sums) : sums;
   return (rows(a) - a.unit_m) * pitch(keys(a)) + most(most(weights, lines), sums);
 }
 constexpr Int query_words(const AttentionCoopmat& a) { return a.block_q * pitch(columns(a)); }
@@ -206,7 +225,7 @@ constexpr Int registers(const AttentionCoopmat& a) {
   const Int k_coming = ceil_div(a.block_k * columns(a) / 8, threads(a)) * 4;
   const Int v_coming = ceil_div(a.block_k * columns_v(a) / 8, threads(a)) * 4;
   const Int coming = a.stages == 1 ? most(k_coming, v_coming) : k_coming + v_coming;
-  return (sums + halves / 2) / a.subgroup + coming + 48;
+  return (sums + halves / 2) / a.subgroup + coming + (a.ahead ? held_words(a) : 0) + 48;
 }
 // Those for matrices of values, whose lines in shared memory are not along keys, where units do not
 // turn them on their way: each element is a load of its own, and some matrices come at once.

@@ -8,7 +8,8 @@
 // no score is more than GROWTH binary orders above it. Results are rescaled when one is: rarely, but for the first
 // tile. Which elements of a matrix a thread has is not known before the kernel runs: where masks ask for it, a matrix
 // of places, loaded from shared memory, says it. Where masks load numbers, or scores are not only scaled, scores pass
-// through shared memory to the hooks and back.
+// through shared memory to the hooks and back. With params_pairs it is known, and hooks change scores and weights where
+// these are.
 //
 // Tiles of keys and of values have one slot each, or two. With one, keys come in registers while scores are computed,
 // and values while weights are multiplied; with two, both come during a whole tile, and there is one barrier. Keys are
@@ -21,7 +22,9 @@
 //   computed  load_x(batch, row, d, v)
 // and
 //   score(batch, query, key, v), score_inside    of params_score_keys neighbouring keys; the latter unless params_plain. With
-//                                                one key, scores are masked where they are
+//                                                one key, scores are masked where they are. With params_pairs they
+//                                                have the arguments of tile.holds in the place of these; params_held
+//                                                and params_held_inside words are what hold_score and hold_inside load
 //   weight(batch, query, key, v)                 changes weights of params_weights neighbouring keys, where not 0
 //   key_range(batch, tile, range)                with params_by_query, of a query in the place of the tile
 //   epilogue(batch, row, part, acc)              of 8 neighbouring columns
@@ -77,6 +80,11 @@
 #define params_stages 1
 #define params_converts 0
 #define params_score_keys 4
+#define params_pairs 0
+#define params_ahead 0
+#define params_small_bits 0
+#define params_held 0
+#define params_held_inside 0
 #define params_staged 4
 #define params_parts 1
 #define params_pack 1
@@ -285,8 +293,96 @@ COMPUTED_FETCH(fetch_v, load_v, params_v_vector)
 
 #define SUMS MATRIX_SUMS(f32)
 #define ELEMENTS i32(zeros[0].length())
+#if params_pairs
+// Elements of sums lie as those of A do. Pair p, elements 2 p and 2 p + 1, is so far from a thread's first row, and so
+// many pairs from its first column.
+#define PAIRS 4
+#define ROW_OF_PAIR(p) ((p) / 2 * 8)
+#define COLUMN_OF_PAIR(p) ((p) % 2 * 4)
+#define FIRST_ROW (lane / 4)
+#define FIRST_PAIR (lane % 4)
+#define ROW_OF(e) (FIRST_ROW + ROW_OF_PAIR((e) / 2))
+#define COLUMN_OF(e) (2 * (FIRST_PAIR + COLUMN_OF_PAIR((e) / 2)) + (e) % 2)
+#else
 #define ROW_OF(e) i32(floatBitsToUint(places[e]) >> 8 & 255u)
 #define COLUMN_OF(e) i32(floatBitsToUint(places[e]) & 255u)
+#endif
+
+// Each pair of scores of a thread, as hooks are told its place. `of_pair` is its number.
+#if params_pairs
+#define EACH_PAIR                                   \
+  [[unroll]] for (i32 i = 0; i < TALL; ++i)         \
+    [[unroll]] for (i32 p = 0; p < PAIRS; ++p)      \
+      [[unroll]] for (i32 j = 0; j < WIDE; ++j)
+#define PAIR_NUMBER ((i * PAIRS + p) * WIDE + j)
+#define FIRST_ROW_OF_UNIT (subgroup_q * ROWS + i * UNIT_M + FIRST_ROW)
+#if params_pack == 1
+#define PAIR_BATCH batch0
+#define PAIR_ROW QUERY_OF(FIRST_ROW_OF_UNIT), ROW_OF_PAIR(p)
+#else
+#define PAIR_BATCH BATCH_OF(FIRST_ROW_OF_UNIT + ROW_OF_PAIR(p))
+#define PAIR_ROW QUERY_OF(FIRST_ROW_OF_UNIT + ROW_OF_PAIR(p)), 0
+#endif
+#define PAIR_COLUMN (j * (UNIT_N / 2) + COLUMN_OF_PAIR(p))
+#define PAIR_PLACE PAIR_BATCH, PAIR_ROW, pair0, PAIR_COLUMN
+#if params_held > params_held_inside
+#define HELD params_held
+#else
+#define HELD params_held_inside
+#endif
+#if params_held > 0
+#define HELD_FOR_SCORE(pair) held[pair],
+#else
+#define HELD_FOR_SCORE(pair)
+#endif
+#if params_held_inside > 0
+#define HELD_FOR_INSIDE(pair) held[pair],
+#else
+#define HELD_FOR_INSIDE(pair)
+#endif
+#if params_small_bits != 0
+#define SMALL(is_small) is_small,
+#else
+#define SMALL(is_small)
+#endif
+// Loads what the hooks of a tile's scores read.
+#if params_held_inside > 0
+#define HOLD_INSIDE EACH_PAIR hold_inside(TCC_BUFFERS PAIR_PLACE, held[PAIR_NUMBER]);
+#else
+#define HOLD_INSIDE
+#endif
+#if params_held > 0
+#define HOLD_OTHERS EACH_PAIR hold_score(TCC_BUFFERS PAIR_PLACE, held[PAIR_NUMBER]);
+#else
+#define HOLD_OTHERS
+#endif
+#define HOLD                                          \
+  if (params_held_inside > 0 && is_inside) {          \
+    HOLD_INSIDE                                       \
+  }                                                   \
+  if (params_held > 0 && !is_inside) {                \
+    HOLD_OTHERS                                       \
+  }
+#define SCORE_PAIRS(hook, is_small, held_for)                                       \
+  EACH_PAIR {                                                                       \
+    f32 v[2];                                                                       \
+    v[0] = s[i][j][2 * p];                                                          \
+    v[1] = s[i][j][2 * p + 1];                                                      \
+    hook(TCC_BUFFERS PAIR_PLACE, SMALL(is_small) held_for(PAIR_NUMBER) v);          \
+    s[i][j][2 * p] = v[0];                                                          \
+    s[i][j][2 * p + 1] = v[1];                                                      \
+  }
+#if params_plain
+#define SCORE_TILE(is_small) SCORE_PAIRS(score, is_small, HELD_FOR_SCORE)
+#else
+#define SCORE_TILE(is_small)                             \
+  if (is_inside) {                                       \
+    SCORE_PAIRS(score_inside, is_small, HELD_FOR_INSIDE) \
+  } else {                                               \
+    SCORE_PAIRS(score, is_small, HELD_FOR_SCORE)         \
+  }
+#endif
+#endif
 
 TCC_ENTRY {
   i32 thread = i32(TCC_THREAD), subgroup = i32(gl_SubgroupID), lane = i32(gl_SubgroupInvocationID);
@@ -354,7 +450,9 @@ TCC_ENTRY {
     row_zero[n] = -tcc_inf_f32();
     row_sum[n] = 0.0;
   }
-#if !params_converts
+#if params_pairs
+  const bool has_pairs = params_weights == 0;
+#elif !params_converts
   PUT_PLACES(0, thread, WORKGROUP)
   barrier();
   SUMS places;
