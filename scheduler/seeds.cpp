@@ -89,10 +89,13 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
   double together = default_seconds.of(**match);
   if (apart && together > *apart && !groups.casts_of_operands(seed).empty())
     together = FusionGroups(groups).store_casts(seed);
-  // Scores may be larger than all else, and than a buffer of small devices: one kernel keeps none
-  // of them, whatever it takes.
-  constexpr double kMostBetween = int64_t{4} << 30;
-  if (!apart || together <= *apart || bytes_between(seed) > kMostBetween) return "";
+  // Scores may be larger than all else, and one kernel keeps none of them. It may take twice as
+  // long where they exceed a GiB, and whatever it takes where they would fill memory or a buffer.
+  constexpr double kLarge = int64_t{1} << 30, kMost = 4 * kLarge, kBuffers = 4;
+  const double between = bytes_between(seed);
+  const bool is_most =
+      between > std::min(kMost, static_cast<double>(target.max_buffer_bytes) / kBuffers);
+  if (!apart || is_most || together <= (between > kLarge ? 2 : 1) * *apart) return "";
   const auto microseconds = [](double seconds) {
     return static_cast<int64_t>(seconds * 1e6 + 0.5);
   };

@@ -309,10 +309,16 @@ layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly 
 #define LINE_PITCH params_sizes_line_pitch
 #define SLAB_LINES params_sizes_lines
 #define SLAB_WORDS params_sizes_slab
-// A thread stores a segment after the other. What the epilogue reads for the next ones is on its way meanwhile.
-#define SEGMENTS (SLAB_LINES * LINE / SEGMENT)
-#define STORERS (params_subgroup * params_slices)
-#define AHEAD (SEGMENTS % (STORERS * 4) == 0 ? 4 : SEGMENTS % (STORERS * 2) == 0 ? 2 : 1)
+// Whole words come back from there where a segment has such: compilers do not see it, and would load 4 bytes at a time.
+#if params_product_segment % (WORD_BYTES / 4) == 0
+#define STAGED_AT_ONCE (WORD_BYTES / 4)
+#define STAGED WORD
+#define STAGED_WORDS(at, column) tiles[(at) + (column) / (WORD_BYTES / 4)]
+#else
+#define STAGED_AT_ONCE 1
+#define STAGED u32[1]
+#define STAGED_WORDS(at, column) u32[1](word_at((at) * (WORD_BYTES / 4) + (column)))
+#endif
 
 TCC_ENTRY {
   i32 lane = i32(gl_SubgroupInvocationID);
@@ -678,16 +684,18 @@ TCC_ENTRY {
                    gl_CooperativeMatrixLayoutRowMajor);
 #endif
     SLICES_MEET;
-    [[dont_unroll]] for (i32 n0 = lane + slice * params_subgroup; n0 < SEGMENTS; n0 += STORERS * AHEAD)
-      [[unroll]] for (i32 ahead = 0; ahead < AHEAD; ++ahead) {
-        i32 n = n0 + ahead * STORERS, line = n / (LINE / SEGMENT), column = n % (LINE / SEGMENT) * SEGMENT;
-        i32 at = first_staged * (WORD_BYTES / 4) + line * LINE_PITCH * (WORD_BYTES / 4) + column;
-        ACC sums[SEGMENT];
-        [[unroll]] for (i32 v = 0; v < SEGMENT; ++v) sums[v] = FROM_BITS(word_at(at + v));
-        [[unroll]] for (i32 other = 1; other < params_slices; ++other)
-          [[unroll]] for (i32 v = 0; v < SEGMENT; ++v)
-            sums[v] += FROM_BITS(word_at(at + other * (SUBGROUPS * SLAB_WORDS * (WORD_BYTES / 4)) + v));
-        epilogue(TCC_BUFFERS batch, first_line + slab * SLAB_LINES + line, first_column / SEGMENT + column / SEGMENT, sums);
-      }
+    [[dont_unroll]] for (i32 n = lane + slice * params_subgroup; n < SLAB_LINES * LINE / SEGMENT;
+                         n += params_subgroup * params_slices) {
+      i32 line = n / (LINE / SEGMENT), column = n % (LINE / SEGMENT) * SEGMENT;
+      ACC sums[SEGMENT];
+      [[unroll]] for (i32 other = 0; other < params_slices; ++other)
+        [[unroll]] for (i32 v = 0; v < SEGMENT; v += STAGED_AT_ONCE) {
+          i32 at = first_staged + other * (SUBGROUPS * SLAB_WORDS) + line * LINE_PITCH;
+          STAGED words = STAGED_WORDS(at, column + v);
+          [[unroll]] for (i32 w = 0; w < STAGED_AT_ONCE; ++w)
+            sums[v + w] = other == 0 ? FROM_BITS(words[w]) : sums[v + w] + FROM_BITS(words[w]);
+        }
+      epilogue(TCC_BUFFERS batch, first_line + slab * SLAB_LINES + line, first_column / SEGMENT + column / SEGMENT, sums);
+    }
   }
 }
