@@ -112,6 +112,14 @@ struct DepthwiseSm80Case {
 
 constexpr int64_t kReserved = 1024;  // bytes of shared memory of each workgroup
 
+// Bytes of the first cache of a unit that has so many workgroups. Their shared memory is taken from
+// it in steps, and the rest of its memory is left as well.
+int64_t first_cache_bytes(const DepthwiseSm80& d, const Target& target, int64_t workgroups) {
+  constexpr int64_t kStep = 32 << 10, kRest = 28 << 10;
+  const int64_t shared = workgroups * (sm80::shared_bytes(d) + kReserved);
+  return kRest + (target.shared_bytes + kReserved - shared) / kStep * kStep;
+}
+
 // Workgroups that share a unit.
 int64_t resident_workgroups(const DepthwiseSm80& d, const Target& target) {
   const int64_t threads = sm80::threads(d);
@@ -241,6 +249,12 @@ class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
     constexpr double kSector = 32;
     // Cycles of a warp alone: of a step, of the matrices of a filter, and of a result of a thread.
     constexpr double kStep = 60, kMatrices = 250, kResult = 130;
+    // These three are a fit to 986 configs of 7 x 7 in bf16 on an H200: pixels and results take so
+    // much longer between the last-level cache and a unit than predicted_seconds() has for others,
+    // a thread has as many bytes on their way, averaged over its phases, and all of a unit together
+    // fill this share of its first cache. 64 x 56 x 56 x 128 in 14 rows of 32 channels leaves 28
+    // KiB there and takes 64.9 us, in 8 rows 60 KiB and 55.5 us.
+    constexpr double kLonger = 1.35, kInFlight = 48, kFilled = 0.6;
     const double threads = count(sm80::threads(d)), workgroups = count(sm80::workgroups(d)),
                  groups = count(sm80::groups(d)), steps = count(sm80::steps(d)),
                  live = count(sm80::live(d)), jobs = count(sm80::jobs(d));
@@ -287,11 +301,15 @@ class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
       const double all = count(d.block_channels) * bytes_of_channel;
       return all + std::fmod(kSector - std::fmod(all, kSector), kSector);
     };
-    cost.cache_bytes = workgroups * count(d.parts) *
+    cost.cache_bytes = kLonger * workgroups * count(d.parts) *
                        (std::min(count(d.rows + d.y.taps - 1), count(d.y.in)) *
                             std::min(count(d.columns + d.x.taps - 1), count(d.x.in)) * sectors(2) +
                         count(d.rows * std::min<int64_t>(d.columns, d.x.out)) * sectors(out_bytes));
-    cost.bytes_in_flight = 8 * 16;
+    const int64_t of_unit = std::min(std::max<int64_t>(1, resident_workgroups(d, target)),
+                                     ceil_div(sm80::workgroups(d), target.compute_units));
+    cost.bytes_in_flight =
+        std::min(kInFlight, kFilled * count(first_cache_bytes(d, target, of_unit)) /
+                                (count(of_unit) * threads));
     cost.parallelism = 1;
     cost.stalls = 1;
     cost.barriers = 2;

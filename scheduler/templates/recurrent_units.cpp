@@ -29,9 +29,6 @@ constexpr int64_t kMostItems = 8;          // elements of the state whose projec
 // over the launches of a step. Steps of two have as many launches as unrolled ones (on an H200, 64
 // steps of 512 f32 units and 8 rows take 633 us, and unrolled 395).
 constexpr double kMayLoseBy = 2;
-// From a workgroup's arrival to the moment when all know that all have arrived.
-constexpr double kExchangeSeconds = 1.5e-6;
-
 // A config's values.
 struct UnitsValues : RecurrentValues {
   int64_t units, matrix;
@@ -245,7 +242,7 @@ UnitsRules rules_of(RecurrentPlan plan, Exchange exchange, const Target& target)
           kValueRules, kRules};
 }
 
-// Predicts the seconds of a shape. For a single row they are twice what an H200 takes.
+// Predicts the seconds of a shape.
 class UnitsModel {
  public:
   UnitsModel(const Region& region, const UnitsCase& of)
@@ -256,20 +253,55 @@ class UnitsModel {
         weight_(size_bytes(of.plan.sizes.weight->dtype())) {}
 
   double seconds(const UnitsShape& s) const {
+    const bool waits = s.exchange == kByWaiting;
     double step = 0;
     for (int64_t product = 0; product < s.products; ++product)
-      step += predicted_seconds(step_cost(s, product), target_);
+      step += waits ? exchanged_seconds(s, product) : predicted_seconds(step_cost(s), target_);
     const double steps = number(s.steps);
-    if (s.exchange == kByLaunch) return steps * step;
+    if (!waits) return steps * step;
     const double all = number(s.workgroups * s.columns * s.sizes.hidden) * weight_;
     return launch_seconds(target_) + all / cache_bandwidth(target_) +
-           steps * (step - number(s.products) * (launch_seconds(target_) - kExchangeSeconds));
+           std::max(steps * step, bytes_ / target_.bandwidth);
   }
 
  private:
-  // One product of a step as a launch.
-  LaunchCost step_cost(const UnitsShape& s, int64_t product) const {
-    const bool waits = s.exchange == kByWaiting, reads = s.weights == kInMemory;
+  // One product of a step between two waits. A unit has one workgroup, and nothing hides the
+  // latencies of its phases, which follow one another: h comes, threads multiply it, sums meet, and
+  // a cell's result is stored. The constants are a least-squares fit to 857 configs of lstm and gru
+  // of 512 bf16 units and of 1 and 16 rows on an H200 at 1.98 GHz, and in cycles but for the first.
+  double exchanged_seconds(const UnitsShape& s, int64_t product) const {
+    constexpr double kExchange = 1.27e-6;  // seconds: results are stored, seen, and h is loaded
+    constexpr double kArrival = 2.5;       // a workgroup counts itself in the last-level cache
+    constexpr double kElement = 250;       // an element of the state, of a thread
+    constexpr double kSum = 15;            // a share of a sum comes from shared memory
+    constexpr double kIssue = 1.12;        // an instruction of a warp, or its access
+    // With FMAs: a thread's elements of h go to shared memory, and it waits for each of them there.
+    constexpr double kFill = 180, kChain = 2.5;
+    // With matrix units: a product of a warp on its quarter of the unit, and a warp's read of h.
+    constexpr double kProduct = 26, kRead = 38;
+    const double warps = number(ceil_div(s.threads, 32)), quarter = std::max(1.0, warps / 4),
+                 tiles = number(s.tiles_of(product));
+    double cycles = kArrival * number(s.workgroups) + kElement * number(s.items) +
+                    kSum * number(s.items * (s.matrix ? s.warps : s.shares));
+    if (s.matrix) {
+      const double blocks = number(s.warp_blocks), reads = blocks * number(s.tiles_n),
+                   shared = tiles * number(s.tiles_m - s.kept_tiles) / number(s.tiles_m);
+      cycles += quarter * tiles * reads * 2 * kProduct + reads * kRead;
+      cycles += kIssue * warps * shared * blocks * 4;
+    } else {
+      const double chunks = tiles * number(s.thread_chunks * kChunk), rows = number(s.thread_rows),
+                   columns = number(s.thread_columns);
+      cycles += kFill * number(ceil_div(s.rows * s.all_chunks(), s.threads));
+      cycles += chunks * (kChain + quarter * columns * rows * kIssue);
+      cycles += kIssue * warps * chunks * (rows / 4 + (s.weights == kInShared ? columns : 0));
+    }
+    const double h = number(s.workgroups * s.rows * s.width) * element_;
+    return kExchange + cycles / target_.clock() + h / cache_bandwidth(target_);
+  }
+
+  // One product of a step as a launch, which reads the weights. It waits as long as the one before
+  // it, and counts as a whole step.
+  LaunchCost step_cost(const UnitsShape& s) const {
     const double threads = number(s.threads * s.workgroups), gates = number(s.sizes.gates);
     const double items = number(s.items), states = number(s.sizes.states);
     LaunchCost cost;
@@ -277,42 +309,36 @@ class UnitsModel {
     cost.workgroups = number(s.workgroups);
     cost.shared_bytes = number(s.shared_bytes());
     cost.registers = number(s.registers());
-    // A launch for each product waits as long as the one before it, and counts as a whole step.
-    const int64_t all_tiles = s.matrix ? s.tiles_m : s.tiles,
-                  own_tiles = waits ? s.tiles_of(product) : all_tiles;
     const double sums = items * number(s.matrix ? s.warps : s.shares) * gates;
-    const double own = items * (gates + states * (waits ? 1 : 2) + 2);
+    const double own = items * (gates + states * 2 + 2);
     double slots = items * (slots_ + 40) + sums + 20, accesses = sums + own, elements = accesses;
     if (s.matrix) {
       // A product of a warp takes 8 cycles of a quarter of the unit.
-      const double products = number(own_tiles * s.tiles_n * s.warp_blocks * 2);
-      const double tiles = number(own_tiles * s.warp_blocks);
-      slots += 8 * products + number(s.warp_blocks * s.tiles_n) * 4 + (reads ? 48 * tiles : 0);
-      const double shared = number((s.tiles_m - s.kept_tiles) * s.warp_blocks) * number(own_tiles) /
-                            number(s.tiles_m);
-      accesses += number(s.warp_blocks * s.tiles_n) + (reads ? 4 * tiles : 8 * shared) +
-                  number(own_tiles * s.tiles_n * 4);
+      const double products = number(s.tiles_m * s.tiles_n * s.warp_blocks * 2);
+      const double tiles = number(s.tiles_m * s.warp_blocks);
+      slots += 8 * products + number(s.warp_blocks * s.tiles_n) * 4 + 48 * tiles;
+      accesses += number(s.warp_blocks * s.tiles_n) + 4 * tiles + number(s.tiles_m * s.tiles_n * 4);
     } else {
-      const double chunks = number(own_tiles * s.thread_chunks * kChunk);
+      const double chunks = number(s.tiles * s.thread_chunks * kChunk);
       const double weights = chunks * number(s.thread_columns);
       const double rows = chunks * number(s.thread_rows);
       const double fill = number(ceil_div(s.rows * s.all_chunks(), s.threads) * (kChunk + 1));
       slots += weights * number(s.thread_rows);
-      accesses += (reads ? 0.25 : s.weights == kInShared ? 1 : 0) * weights + rows + fill;
-      elements += (s.weights == kInRegisters ? 0.5 : 1) * weights + rows + 2 * fill;
+      accesses += 0.25 * weights + rows + fill;
+      elements += weights + rows + 2 * fill;
     }
     cost.arithmetic = threads * slots;
     cost.accesses = threads * accesses;
     cost.elements = threads * elements;
     const double h = number(s.workgroups * s.rows * s.width) * element_;
     const double weights = number(s.workgroups * s.columns * s.sizes.hidden) * weight_;
-    const double projected = bytes_ / number(s.steps * (waits ? s.products : 1));
+    const double projected = bytes_ / number(s.steps);
     cost.memory_bytes = projected;
-    cost.cache_bytes = projected + h + (reads ? weights : 0);
-    cost.bytes_in_flight = s.matrix || reads ? 64 : 16;
+    cost.cache_bytes = projected + h + weights;
+    cost.bytes_in_flight = 64;
     cost.round_trips = 2;
     cost.stalls = 1;
-    cost.barriers = (waits ? 4 : 2) - (s.matrix ? 1 : 0);
+    cost.barriers = 2 - (s.matrix ? 1 : 0);
     if (s.is_quantized) {
       // Ranges are joined twice; each element of h is divided and rounded.
       const double fill = number(ceil_div(s.rows * s.all_chunks(), s.threads) * kChunk);

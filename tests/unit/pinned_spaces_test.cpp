@@ -138,7 +138,7 @@ const Pinned kPinned[] = {
     {"recurrent_grid", "cuda:sm_90a", kLargeLstm, kLstm, 2698, "e417bf8b2528ab0d",
      "matrix=1 rows=8 shares=1 thread_columns=1 thread_rows=1 threads=256 units=12 weights=1"},
     {"recurrent_grid", "cuda:sm_80", kSomeGru, kGru, 4687, "4207e864fd30180d",
-     "matrix=0 rows=2 shares=2 thread_columns=1 thread_rows=1 threads=512 units=24 weights=0",
+     "matrix=0 rows=2 shares=8 thread_columns=4 thread_rows=2 threads=256 units=32 weights=1",
      true},
     {"depthwise", "cuda:sm_90a",
      "x: {dtype: bf16, shape: [8, 56, 56, 96]}, w: {dtype: bf16, shape: [96, 1, 7, 7]}", kDepthwise,
