@@ -124,6 +124,9 @@ std::vector<Value*> compose_attention(Builder& b, const Node& node) {
     shape[shape.size() - 3] = shared;
     return b.reshape(x, shape);
   };
+  if (key->shape()[key->shape().size() - 2].is(0))  // sums over no keys
+    return {b.splat(dtype, out, 0), b.splat(node.outputs[1]->dtype(), node.outputs[1]->shape(),
+                                            -std::numeric_limits<double>::infinity())};
   double scale = node.attr<double>("scale");
   if (scale == 0) {
     const SymInt& depth = query->shape().back();
@@ -180,7 +183,9 @@ OpDef make() {
   op.doc =
       "softmax(query key^T * scale + attn_mask) value, and the log-sum-exp of the scores; a bool "
       "mask is true where a "
-      "query sees a key, and a query that sees none gives NaN, or 0 with safe_softmax; of batch b "
+      "query sees a key, and a query that sees none gives NaN, or 0 with safe_softmax or where "
+      "there "
+      "are no keys at all; of batch b "
       "(the first dim), the first key_lengths[b] keys are seen (i32 or i64 [batch]); "
       "weights are dropped as `dropout` does with probability dropout_p, seed, offset and "
       "random_state (i64 [2]); "
@@ -217,6 +222,7 @@ OpDef make() {
        .attrs = {{"dropout_p", 0.3}, {"seed", 7}, {"safe_softmax", true}}},
       {{{f32, {2, 1, 4, 8}}, {f32, {2, 1, 3, 8}}, {f32, {2, 1, 3, 8}}, {f32, {2, 1, 1, 3}}}},
       {{{f32, {1, 1, 1, 1}}, {f32, {1, 1, 1, 1}}, {f32, {1, 1, 1, 1}}}},
+      {{{f32, {2, 3, 5, 8}}, {f32, {2, 3, 0, 8}}, {f32, {2, 3, 0, 6}}, {f32, {5, 0}}}},
       {{{f16, {1, 2, 33, 64}}, {f16, {1, 2, 33, 64}}, {f16, {1, 2, 33, 64}}}, causal},
       {{{bf16, {1, 4, 16, 32}}, {bf16, {1, 2, 20, 32}}, {bf16, {1, 2, 20, 32}}},
        {{"enable_gqa", true}}},
