@@ -34,12 +34,24 @@ void check_lengths(const InferContext& context, const Shape& scores) {
   require_shape(context, 4, {scores.front()}, "[batch]");
 }
 
+// Fails where query heads would share key heads, if that were asked for.
+void require_same_heads(const InferContext& context, const Shape& query, const Shape& key) {
+  if (query.empty() || query.size() != key.size()) return;
+  const SymInt &heads = query.back(), &shared = key.back();
+  if (!heads.is_const() || !shared.is_const() || shared.value() <= 1 || heads == shared) return;
+  context.require(
+      !heads.divisible_by(shared.value()),
+      str(heads, " query heads and ", shared, " key heads do not broadcast; with enable_gqa, ",
+          heads.value() / shared.value(), " query heads share a key head"));
+}
+
 Shape attention_batch(const InferContext& context) {
   const Shape query = batch_dims(context.inputs[0]->shape),
               key = batch_dims(context.inputs[1]->shape),
               value = batch_dims(context.inputs[2]->shape);
-  if (!context.node.attr<bool>("enable_gqa"))
-    return context.broadcast(context.broadcast(query, key), value);
+  const bool grouped = context.node.attr<bool>("enable_gqa");
+  if (!grouped) require_same_heads(context, query, key);
+  if (!grouped) return context.broadcast(context.broadcast(query, key), value);
   context.require(!query.empty() && query.size() == key.size() && key == value,
                   "enable_gqa needs key and value with the same dims [..., heads, keys, depth] and "
                   "as many as query");

@@ -335,6 +335,12 @@ TEST(Attention, ChecksItsShapes) {
   EXPECT_ERROR(test::infer("scaled_dot_product_attention", {{DType::f32, {3, 4, 8}}, k, k},
                            {{"enable_gqa", true}}),
                "the 3 query heads are no multiple of the 2 key heads");
+  EXPECT_ERROR(
+      test::infer("scaled_dot_product_attention", {{DType::f32, {8, 4, 8}}, k, k}),
+      "8 query heads and 2 key heads do not broadcast; with enable_gqa, 4 query heads share a key "
+      "head");
+  EXPECT_ERROR(test::infer("scaled_dot_product_attention", {{DType::f32, {3, 4, 8}}, k, k}),
+               "do not broadcast");
 }
 
 TEST(Attention, TakesSymbolicHeadsAndDepths) {
