@@ -89,6 +89,19 @@ sched::KernelSequence lower_region(const sched::Candidate& candidate, const sche
   return sequence;
 }
 
+// What `make` makes. Its errors begin with the place in the graph's file where the region's main
+// node, or its last one, is written.
+sched::Kernel at_node(const sched::Region& region, const std::function<sched::Kernel()>& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    const ir::Node* node = region.anchor ? region.anchor : region.nodes.back();
+    const std::string place = ir::to_string(node->location);
+    if (error.kind() != ErrorKind::device || place.empty()) throw;
+    fail_device(place, ": ", error.what());
+  }
+}
+
 // The text of the launch of that number.
 Compiled emit_launch(const Lowered& lowered, size_t number, const CompileOptions& options) {
   const sched::Candidate& candidate = *lowered.choice.candidate;
@@ -97,8 +110,9 @@ Compiled emit_launch(const Lowered& lowered, size_t number, const CompileOptions
   const auto keep_text = [&](std::string_view stage, const sched::Kernel& after) {
     if (is_shown(stage, options)) texts[stage] = sched::to_string(after);
   };
-  const sched::Kernel kernel =
-      sched::legalize(lowered.sequence.launches[number].kernel, target, keep_text);
+  const sched::Kernel kernel = at_node(candidate.region(), [&] {
+    return sched::legalize(lowered.sequence.launches[number].kernel, target, keep_text);
+  });
   Compiled compiled = emit_legal(kernel, candidate.region().name(), target);
   compiled.kernel_texts = std::move(texts);
   static_cast<exec::KernelLabel&>(compiled.kernel) = {

@@ -26,7 +26,7 @@ constexpr size_t kMostProblems = 20;      // that are told of a file
 constexpr size_t kMostNumbers = 6;        // of a version
 constexpr int64_t kMostNumber = 1 << 30;  // in one
 constexpr size_t kMostFiles = 200;        // of a folder
-constexpr std::string_view kHeader = "tcc_quirks: 1";
+constexpr std::string_view kHeaderKey = "tcc_quirks:", kHeader = "tcc_quirks: 1";
 constexpr std::string_view kExtension = ".quirks";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -182,7 +182,7 @@ std::string parse_what(std::string_view text, Quirk& quirk) {
 // "NVIDIA 580..580.159", "Mesa 22.3", "*": a name, then versions where it says so.
 std::string parse_driver(std::string_view text, Quirk& quirk) {
   const size_t space = text.rfind(' ');
-  std::string_view versions = space == text.npos ? text : text.substr(space + 1);
+  const std::string_view versions = space == text.npos ? text : text.substr(space + 1);
   const bool has_versions =
       !versions.empty() && (is_digit(versions.front()) || versions.starts_with(".."));
   if (!has_versions) {
@@ -191,7 +191,8 @@ std::string parse_driver(std::string_view text, Quirk& quirk) {
   }
   quirk.driver = space == text.npos ? std::string_view() : trimmed(text.substr(0, space));
   const bool is_range = versions.find("..") != versions.npos;
-  const std::string_view low = cut(versions, ".."), high = is_range ? versions : low;
+  std::string_view rest = versions;
+  const std::string_view low = cut(rest, ".."), high = is_range ? rest : low;
   const std::string expected = "expected versions as in '22.3', '580..580.159' or '..25.0'";
   for (const auto& [limit, into] : {std::pair(low, &quirk.low), std::pair(high, &quirk.high)}) {
     if (limit.empty()) continue;
@@ -199,7 +200,10 @@ std::string parse_driver(std::string_view text, Quirk& quirk) {
     if (!version) return expected;
     *into = *version;
   }
-  return quirk.low.empty() && quirk.high.empty() ? expected : "";
+  if (quirk.low.empty() && quirk.high.empty()) return expected;
+  if (!quirk.low.empty() && !quirk.high.empty() && compare(quirk.low, quirk.high) > 0)
+    return str("no version lies in ", versions, ": write ", high, "..", low);
+  return "";
 }
 
 // A text that a message may show, in one field: no control characters, no separators.
@@ -353,6 +357,12 @@ QuirkFile parse_quirks(std::string_view text, const std::string& file) {
     if (line == kHeader) {
       has_header = true;
       continue;
+    }
+    if (!has_header && line.starts_with(kHeaderKey)) {
+      say(str(file, ":", number, ": version '",
+              plain_field(trimmed(line.substr(kHeaderKey.size()))),
+              "' of quirk files is not known; this tcc reads '", kHeader, "'"));
+      break;
     }
     if (!has_header) {
       say(str(file, ":", number, ": expected '", kHeader, "' before anything else"));

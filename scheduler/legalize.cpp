@@ -198,8 +198,10 @@ void check_limits(Kernel& kernel, const Target& target) {
   }
   const int64_t count = iterations(kernel.body, most_extent).count;
   if (target.max_loop_iterations > 0 && count > target.max_loop_iterations)
-    fail_device(kernel.name, ": a thread runs up to ", count, " loop iterations, and ", target.id(),
-                " stops it after ", target.max_loop_iterations);
+    fail_device(
+        kernel.name, ": a thread runs up to ", count, " loop iterations, and ", target.id(),
+        " stops it after ", target.max_loop_iterations,
+        ": compute it in smaller parts, as a sum of sums, or on a device without this limit");
   kernel.loop_iterations = count;
 }
 

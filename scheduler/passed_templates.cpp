@@ -81,13 +81,17 @@ std::vector<std::string> passed_templates(const Candidate& candidate) {
   const bool is_composite = has(ir::OpKind::composite);
   const bool is_convolution_of_elements =
       has(ir::OpKind::contraction) && !candidate.region().anchor;  // as depthwise ones
+  const bool is_product_on_fma =
+      chosen.unit().empty() && candidate.region().anchor &&
+      std::ranges::count(candidate.region().nodes, ir::OpKind::contraction,
+                         [](const ir::Node* node) { return node->op->kind; }) == 1;
   // Returns whether it would have got such a region before the candidate's, or been compared.
   const auto is_told = [&](const Template& one) {
     if (is_composite) return true;
     const bool is_compared = one.is_compared(candidate.region());
     if (one.specificity() < chosen.specificity() && !is_compared) return false;
     if (!one.unit().empty()) return target.has_matrix_unit(one.unit());
-    return is_compared || is_convolution_of_elements;
+    return is_compared || is_convolution_of_elements || is_product_on_fma;
   };
   for (const Template* one : templates()) {
     if (one == &chosen) continue;

@@ -45,12 +45,11 @@ std::string misspelled_unit(std::string_view pattern) {
   return str("no kernel template uses units '", kind, "'", ir::or_known(kind, kinds));
 }
 
-// The same of an API's pattern. Back ends may have names of their own.
+// The same of an API's pattern. Back ends have registered names of their own.
 std::string misspelled_api(const std::string& pattern) {
-  const std::vector<std::string> known = {"cuda", "vulkan"};
+  const std::vector<std::string> known = exec::api_names();
   if (std::ranges::count(known, pattern) || pattern.find_first_of("*?") != pattern.npos) return "";
-  const std::string near = ir::did_you_mean(pattern, known);
-  return near.empty() ? "" : str("no API '", pattern, "'", near);
+  return str("no API '", pattern, "'", ir::or_known(pattern, known));
 }
 
 const exec::RegisterQuirkRule rule_of_names(misspelled);

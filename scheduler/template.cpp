@@ -153,7 +153,8 @@ Takers find_takers(const Region& region, const Target& target) {
     Match match = t->match(region, target);
     if (match) {
       if (const std::string reason = why_off(**match); !reason.empty()) {
-        off = Refusal{str(t->name(), ": ", reason), false, true};
+        off = Refusal{str(t->name(), ": ", reason, "; remove its line, or set TCC_QUIRKS=none"),
+                      false, true};
         off->by = t->name();
         continue;
       }

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "executable/matrix_unit.h"
 #include "executable/package.h"
 #include "frontend/yaml/document.h"
 #include "ir/dtype.h"
@@ -75,13 +76,14 @@ std::string value_error(const CLI::ParseError& error) {
              text.substr(equal + 3), "'");
 }
 
-// Throws Error(bad_input) for a word of TCC_LOGS that names no log, and one of TCC_TEMPLATES that
-// names no kernel template.
+// Throws Error(bad_input) for a word of TCC_LOGS that names no log, one of TCC_TEMPLATES that names
+// no kernel template, and one of TCC_MATRIX_UNITS that names no kind of unit.
 void check_environment() {
   for (const std::string& name : asked_logs())
     if (std::find(known_logs().begin(), known_logs().end(), name) == known_logs().end())
       fail_input("TCC_LOGS: no log '", name, "'", yaml::or_known(name, known_logs()));
   if (const std::string unknown = sched::unknown_template(); !unknown.empty()) fail_input(unknown);
+  exec::allowed_matrix_units({});
 }
 
 }  // namespace

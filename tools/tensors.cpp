@@ -14,6 +14,7 @@
 #include "frontend/random_init.h"
 #include "frontend/tensor_file.h"
 #include "frontend/yaml/document.h"
+#include "ir/index_inputs.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -46,16 +47,44 @@ Tensor fitted(const std::string& program, Tensor tensor, const ir::Value& input,
   return cast(tensor, input.dtype());
 }
 
-Tensor draw(const ir::Value& input, uint64_t seed) {
+// Integers of a range, sorted from its first to its last where they ascend.
+Tensor draw_indices(const ir::Value& input, const ir::IndexRange& range, uint64_t seed) {
+  Tensor tensor = random_tensor(input.dtype(), ir::const_shape(input),
+                                Init::integers(range.least, range.most + 1), seed);
+  const int64_t count = tensor.numel();
+  if (!range.ascending || count == 0) return tensor;
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(tensor.get_int(i));
+  std::ranges::sort(numbers);
+  numbers.back() = range.most;
+  numbers.front() = range.least;
+  for (int64_t i = 0; i < count; ++i) tensor.set_int(i, numbers[static_cast<size_t>(i)]);
+  return tensor;
+}
+
+Tensor draw(const ir::Graph& bound, const ir::Value& input, uint64_t seed) {
   DType dtype = input.dtype();
   Init init = Init::normal(1);
-  if (dtype == DType::boolean)
+  if (dtype == DType::boolean) {
     init = Init::integers(0, 2);
-  else if (is_integer(dtype))
-    init = input.random_range
-               ? Init::integers(input.random_range->first, input.random_range->second)
-               : Init::integers(0, 8);
+  } else if (is_integer(dtype)) {
+    if (input.random_range)
+      init = Init::integers(input.random_range->first, input.random_range->second);
+    else if (const auto range = ir::index_range(bound, input))
+      return draw_indices(input, *range, stream_seed(seed, input.name));
+    else
+      init = Init::integers(0, 8);
+  }
   return random_tensor(dtype, ir::const_shape(input), init, stream_seed(seed, input.name));
+}
+
+// The integer that the whole text is.
+std::optional<int64_t> as_integer(const std::string& word) {
+  const char* end = word.data() + word.size();
+  int64_t integer = 0;
+  const auto [stop, error] = std::from_chars(word.data(), end, integer);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return integer;
 }
 
 // "16000", "1,3,224,224", "0.5,inf" as a tensor of i64 or f64: a scalar, or of one dim. Null: the
@@ -67,12 +96,10 @@ TensorPtr parse_numbers(const std::string& text) {
   std::istringstream list(text);
   for (std::string word; std::getline(list, word, ',') && floats.size() < kMost;) {
     const char* end = word.data() + word.size();
-    int64_t integer = 0;
     double number = 0;
-    const auto as_integer = std::from_chars(word.data(), end, integer);
     const auto as_float = std::from_chars(word.data(), end, number);
     if (as_float.ec != std::errc() || as_float.ptr != end) return nullptr;
-    if (as_integer.ec == std::errc() && as_integer.ptr == end) integers.push_back(integer);
+    if (const auto integer = as_integer(word)) integers.push_back(*integer);
     floats.push_back(number);
   }
   if (floats.empty() || text.back() == ',') return nullptr;
@@ -89,13 +116,23 @@ TensorPtr parse_numbers(const std::string& text) {
   return std::make_shared<const Tensor>(std::move(tensor));
 }
 
-// Numbers as `input` has them.
-TensorPtr typed(const Tensor& numbers, const ir::Value& input) {
+// Fails for the first number of the text that is no integer.
+void require_integers(const std::string& text, const ir::Value& input) {
+  std::istringstream list(text);
+  for (std::string word; std::getline(list, word, ',');)
+    if (!as_integer(word))
+      fail_input("--input ", input.name, ": ", word, " is no integer, but the input is ",
+                 name(input.dtype()));
+}
+
+// The numbers of the text as `input` has them.
+TensorPtr typed(const Tensor& numbers, const std::string& text, const ir::Value& input) {
   const bool fits = std::ranges::all_of(input.shape(), [](const auto& d) { return d.is_const(); });
   std::vector<int64_t> shape = numbers.shape();
   if (fits && numbers.numel() == 1 && checked_product(ir::const_shape(input)) == 1)
     shape = ir::const_shape(input);
   const DType dtype = input.dtype();
+  if (!is_float(dtype)) require_integers(text, input);
   Tensor result(dtype, std::move(shape));
   for (int64_t i = 0; i < numbers.numel(); ++i) {
     if (is_float(dtype)) {
@@ -103,9 +140,6 @@ TensorPtr typed(const Tensor& numbers, const ir::Value& input) {
       continue;
     }
     const int64_t number = numbers.get_int(i);
-    if (numbers.dtype() != DType::i64)
-      fail_input("--input ", input.name, ": ", numbers.get(i), " is no integer, but the input is ",
-                 name(dtype));
     if (wrap_to(dtype, number) != number)
       fail_input("--input ", input.name, ": ", number, " is no ", name(dtype));
     result.set_int(i, number);
@@ -185,7 +219,8 @@ TensorPtr InputFiles::load(const std::string& name) const {
 TensorPtr InputFiles::load_for(const ir::Value& input) const {
   const TensorPtr tensor = load(input.name);
   const auto found = named_.find(input.name);
-  return found != named_.end() && found->second.numbers ? typed(*tensor, input) : tensor;
+  if (found == named_.end() || !found->second.numbers) return tensor;
+  return typed(*tensor, found->second.text, input);
 }
 
 std::string InputFiles::source(const std::string& name) const {
@@ -225,7 +260,7 @@ std::vector<Tensor> load_inputs(const std::string& program, const ir::Graph& bou
   for (const ir::Value* input : bound.inputs)
     tensors.push_back(files.info(input->name) ? fitted(program, *files.load_for(*input), *input,
                                                        files.source(input->name))
-                                              : draw(*input, seed));
+                                              : draw(bound, *input, seed));
   return tensors;
 }
 

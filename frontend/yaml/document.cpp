@@ -118,9 +118,16 @@ std::string Item::text() const {
   return text;
 }
 
+void Item::refuse_quotes(const std::string& expected) const {
+  if (is_quoted())
+    fail(str("must be ", expected, ", not the text \"", node_.Scalar(),
+             "\": write it without quotes"));
+}
+
 int64_t Item::integer() const {
   if (!is_scalar()) fail("must be an integer");
   auto value = parse_number<int64_t>(node_.Scalar());
+  if (value) refuse_quotes("an integer");
   if (!value) fail("must be an integer, not '" + node_.Scalar() + "'");
   return *value;
 }
@@ -131,20 +138,23 @@ double Item::number() const {
   static const std::map<std::string, double> special = {
       {".inf", INFINITY},  {"inf", INFINITY}, {"+.inf", INFINITY}, {"-.inf", -INFINITY},
       {"-inf", -INFINITY}, {".nan", NAN},     {"nan", NAN}};
-  if (auto found = special.find(text); found != special.end()) return found->second;
-  auto value = parse_number<double>(text);
+  const auto found = special.find(text);
+  const auto value = found == special.end() ? parse_number<double>(text) : found->second;
   if (!value) fail("must be a number, not '" + text + "'");
+  refuse_quotes("a number");
   return *value;
 }
 
 bool Item::boolean() const {
-  if (is_scalar() && node_.Scalar() == "true") return true;
-  if (is_scalar() && node_.Scalar() == "false") return false;
-  fail("must be true or false");
+  const std::string text = is_scalar() ? node_.Scalar() : "";
+  if (text != "true" && text != "false") fail("must be true or false");
+  refuse_quotes("true or false");
+  return text == "true";
 }
 
 ir::SymInt Item::dim() const {
   if (!is_scalar()) fail("must be an integer or an expression of dims");
+  if (parse_number<int64_t>(node_.Scalar())) refuse_quotes("an integer or an expression of dims");
   try {
     return ir::parse_symint(node_.Scalar());
   } catch (const Error& error) { fail(error.what()); }

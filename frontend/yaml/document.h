@@ -29,7 +29,8 @@ class Item {
   bool is_list() const { return node_.IsSequence(); }
   bool is_scalar() const { return node_.IsScalar(); }
   bool is_null() const { return node_.IsNull() || !node_.IsDefined(); }
-  // Returns whether it is written in quotes, so that it is text whatever it looks like.
+  // Returns whether it is written in quotes, so that it is text whatever it looks like: the
+  // accessors of numbers and of true and false refuse it.
   bool is_quoted() const { return node_.Tag() == "!"; }
 
   std::string text() const;  // of at most 4096 characters, none of them a control character
@@ -57,6 +58,8 @@ class Item {
   [[noreturn]] void fail(const std::string& reason) const;
 
  private:
+  void refuse_quotes(const std::string& expected) const;
+
   YAML::Node node_;
   std::shared_ptr<const std::string> file_;
   std::string what_;  // "key 'shape'", for messages

@@ -34,12 +34,24 @@ void check_lengths(const InferContext& context, const Shape& scores) {
   require_shape(context, 4, {scores.front()}, "[batch]");
 }
 
+// Fails where query heads would share key heads, if that were asked for.
+void require_same_heads(const InferContext& context, const Shape& query, const Shape& key) {
+  if (query.empty() || query.size() != key.size()) return;
+  const SymInt &heads = query.back(), &shared = key.back();
+  if (!heads.is_const() || !shared.is_const() || shared.value() <= 1 || heads == shared) return;
+  context.require(
+      !heads.divisible_by(shared.value()),
+      str(heads, " query heads and ", shared, " key heads do not broadcast; with enable_gqa, ",
+          heads.value() / shared.value(), " query heads share a key head"));
+}
+
 Shape attention_batch(const InferContext& context) {
   const Shape query = batch_dims(context.inputs[0]->shape),
               key = batch_dims(context.inputs[1]->shape),
               value = batch_dims(context.inputs[2]->shape);
-  if (!context.node.attr<bool>("enable_gqa"))
-    return context.broadcast(context.broadcast(query, key), value);
+  const bool grouped = context.node.attr<bool>("enable_gqa");
+  if (!grouped) require_same_heads(context, query, key);
+  if (!grouped) return context.broadcast(context.broadcast(query, key), value);
   context.require(!query.empty() && query.size() == key.size() && key == value,
                   "enable_gqa needs key and value with the same dims [..., heads, keys, depth] and "
                   "as many as query");
@@ -124,6 +136,9 @@ std::vector<Value*> compose_attention(Builder& b, const Node& node) {
     shape[shape.size() - 3] = shared;
     return b.reshape(x, shape);
   };
+  if (key->shape()[key->shape().size() - 2].is(0))  // sums over no keys
+    return {b.splat(dtype, out, 0), b.splat(node.outputs[1]->dtype(), node.outputs[1]->shape(),
+                                            -std::numeric_limits<double>::infinity())};
   double scale = node.attr<double>("scale");
   if (scale == 0) {
     const SymInt& depth = query->shape().back();
@@ -180,7 +195,9 @@ OpDef make() {
   op.doc =
       "softmax(query key^T * scale + attn_mask) value, and the log-sum-exp of the scores; a bool "
       "mask is true where a "
-      "query sees a key, and a query that sees none gives NaN, or 0 with safe_softmax; of batch b "
+      "query sees a key, and a query that sees none gives NaN, or 0 with safe_softmax or where "
+      "there "
+      "are no keys at all; of batch b "
       "(the first dim), the first key_lengths[b] keys are seen (i32 or i64 [batch]); "
       "weights are dropped as `dropout` does with probability dropout_p, seed, offset and "
       "random_state (i64 [2]); "
@@ -217,6 +234,7 @@ OpDef make() {
        .attrs = {{"dropout_p", 0.3}, {"seed", 7}, {"safe_softmax", true}}},
       {{{f32, {2, 1, 4, 8}}, {f32, {2, 1, 3, 8}}, {f32, {2, 1, 3, 8}}, {f32, {2, 1, 1, 3}}}},
       {{{f32, {1, 1, 1, 1}}, {f32, {1, 1, 1, 1}}, {f32, {1, 1, 1, 1}}}},
+      {{{f32, {2, 3, 5, 8}}, {f32, {2, 3, 0, 8}}, {f32, {2, 3, 0, 6}}, {f32, {5, 0}}}},
       {{{f16, {1, 2, 33, 64}}, {f16, {1, 2, 33, 64}}, {f16, {1, 2, 33, 64}}}, causal},
       {{{bf16, {1, 4, 16, 32}}, {bf16, {1, 2, 20, 32}}, {bf16, {1, 2, 20, 32}}},
        {{"enable_gqa", true}}},

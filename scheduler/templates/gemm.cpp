@@ -9,6 +9,7 @@
 #include "scheduler/work.h"
 #include "support/checked.h"
 #include "support/error.h"
+#include "support/plural.h"
 
 namespace tcc::sched {
 namespace {
@@ -104,7 +105,11 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
   const auto products = std::ranges::count_if(
       region.nodes, [](const ir::Node* node) { return node->op->kind == ir::OpKind::contraction; });
   if (products > 1) return Refusal{"it has more than one product", true};
-  if (is_of_exact_f32(region)) return Refusal{str(unit, " units do not multiply f32")};
+  if (is_of_exact_f32(region)) {
+    const bool as_tf32 = target.multiplies(unit, DType::f32, DType::f32, DType::f32);
+    return Refusal{str(unit, " units do not multiply f32",
+                       as_tf32 ? ", but read it as tf32 with --matmul-precision high" : "")};
+  }
   OrRefusal<ContractionPlan> plan = plan_contraction(region, kWidest);
   if (!plan) return plan.refusal();
   const bool bytes = is_integer(plan->accumulator) && size_bytes(plan->accumulator) == 4;
@@ -113,7 +118,8 @@ OrRefusal<Gemm> plan_gemm(const Region& region, const Target& target, std::strin
   // Few products, and none at all where a dim is 0.
   const int64_t k = plan->k.size().usual(), terms = usual_products(*plan);
   if (k < kLeastK || terms < kLeastProducts)
-    return Refusal{str(terms, " products, ", k, " in a sum, are too few for ", unit, " units")};
+    return Refusal{str(counted(terms, "product"), ", ", k, " in a sum, ", terms == 1 ? "is" : "are",
+                       " too few for ", unit, " units")};
   auto a = matrix_operand(region, *plan, true), b = matrix_operand(region, *plan, false);
   if (!a || !b) return Refusal{str(unit, " units do not multiply the operands' types")};
   // Only a product of f8 counts: operands that are f8 widened have sums like any product's.
@@ -142,8 +148,8 @@ OrRefusal<Gemm> plan_exact_gemm(const Region& region) {
   const int64_t m = plan->m.size().usual(), n = plan->n.size().usual(), k = plan->k.size().usual(),
                 products = usual_products(*plan);
   if (std::max(m, n) < kLeastRows || k < kLeastK || products < kLeastProducts)
-    return Refusal{
-        str(products, " products of ", m, " x ", n, ", ", k, " in a sum, fill no tiles")};
+    return Refusal{str(counted(products, "product"), " of ", m, " x ", n, ", ", k, " in a sum, ",
+                       products == 1 ? "fills" : "fill", " no tiles")};
   const auto operand = [&](bool of_a) {
     const std::optional<OperandView> view = operand_view(region, *plan, of_a);
     return view && view->dtype == DType::f32 ? described_operand(region, *view, *plan, of_a)

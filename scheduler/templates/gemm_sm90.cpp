@@ -527,9 +527,11 @@ class FmaSm90Template : public GemmSm90Template {
     if (!target.box_copies) return Refusal{"the target has no bulk copies of tensors", true};
     OrRefusal<ConvGemm> gemm = plan_exact_conv_gemm(region);
     if (!gemm) return gemm.refusal();
-    for (const MatrixOperand* x : {&gemm->a, &gemm->b})
+    for (const auto& [x, input] :
+         {std::pair(&gemm->a, gemm->plan.a.input), std::pair(&gemm->b, gemm->plan.b.input)})
       if (x->load != Load::tiles || x->view.batch.size() > 3)
-        return Refusal{"an operand is no tiles of bulk copies"};
+        return Refusal{str(region.anchor->op->operands[static_cast<size_t>(input)],
+                           " is not made of tiles that bulk copies bring")};
     return gemm;
   }
 

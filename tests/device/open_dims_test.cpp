@@ -171,6 +171,13 @@ TEST_P(OpenDimsTest, AttentionOfAnyLength) {
       "nodes: [{out: y, op: scaled_dot_product_attention, in: [q, k, v]}]\n"
       "outputs: [y]\n");
   expect_right();
+  compile(  // keys alone: of none, results are zero
+      "inputs: {q: {dtype: f32, shape: [2, 7, 16]}, k: {dtype: f32, shape: [2, B, 16]},\n"
+      "  v: {dtype: f32, shape: [2, B, 24]}, m: {dtype: f32, shape: [7, B]}}\n"
+      "nodes: [{out: [y, l], op: scaled_dot_product_attention, in: [q, k, v, m]},\n"
+      "  {out: s, op: logsumexp, in: [m], dim: [1]}]\n"
+      "outputs: [y, l, s]\n");
+  expect_right();
 }
 
 // Grids of many Vulkan devices have at most 65535 workgroups along a dimension.

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "frontend/graph_file.h"
@@ -54,13 +55,59 @@ TEST(GivenInputs, NumbersBecomeWhatTheInputIs) {
 
 TEST(GivenInputs, NumbersThatDoNotFitAreRefused) {
   EXPECT_ERROR(loaded({"sr=0.5"}), "--input sr: 0.5 is no integer");
+  EXPECT_ERROR(loaded({"sizes=0,7.5,9,40"}), "--input sizes: 7.5 is no integer");
   EXPECT_ERROR(loaded({"sizes=1,2,3,4294967296"}), "4294967296 is no i32");
   EXPECT_ERROR(loaded({"sizes=1,2"}), "--input sizes=1,2 has shape [2], but input 'sizes' is [4]");
   EXPECT_ERROR(loaded({"x=1"}), "has shape [], but input 'x' is [2, 3]");
   EXPECT_ERROR(loaded({"sr=1 "}), "unknown kind of tensor file");
   EXPECT_ERROR(loaded({"sr="}), "unknown kind of tensor file");
   EXPECT_ERROR(loaded({"sr=1,"}), "unknown kind of tensor file");
-  EXPECT_ERROR(loaded({"sr=99999999999999999999"}), "is no integer");
+  EXPECT_ERROR(loaded({"sr=99999999999999999999"}), "99999999999999999999 is no integer");
+}
+
+std::vector<int64_t> integers(const Tensor& tensor) {
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < tensor.numel(); ++i) numbers.push_back(tensor.get_int(i));
+  return numbers;
+}
+
+TEST(DrawnInputs, AreWhatOpsExpectOfThem) {
+  const ir::Graph graph = parse_yaml_graph(R"(
+tcc: 1
+inputs:
+  q: {dtype: f32, shape: [40, 4, 8]}
+  k: {dtype: f32, shape: [900, 2, 8]}
+  starts: {dtype: i64, shape: [5]}
+  key_starts: {dtype: i32, shape: [5]}
+  r: {dtype: f32, shape: [6, 4, 3, 8]}
+  pages: {dtype: f32, shape: [100, 16, 2, 8]}
+  table: {dtype: i32, shape: [6, 20]}
+  lengths: {dtype: i32, shape: [6]}
+  few: {dtype: i32, shape: [6], range: [2, 3]}
+nodes:
+  - {out: narrow, op: to, in: starts, dtype: i32}
+  - {out: a, op: packed_attention, in: [q, k, k, narrow, key_starts]}
+  - {out: b, op: paged_attention, in: [r, pages, pages, table, lengths]}
+  - {out: c, op: paged_attention, in: [r, pages, pages, table, few]}
+outputs: [a, b, c]
+)",
+                                           "g.yaml", ".")
+                              .bind({});
+  const auto inputs = load_inputs("test", graph, InputFiles({}));
+  for (const auto& [index, most] : {std::pair(2, 40), std::pair(3, 900)}) {
+    const std::vector<int64_t> starts = integers(inputs[static_cast<size_t>(index)]);
+    EXPECT_TRUE(std::ranges::is_sorted(starts));
+    EXPECT_EQ(starts.front(), 0);
+    EXPECT_EQ(starts.back(), most);
+  }
+  const std::vector<int64_t> table = integers(inputs[6]), lengths = integers(inputs[7]);
+  EXPECT_GE(std::ranges::min(table), 0);
+  EXPECT_GT(std::ranges::max(table), 50);
+  EXPECT_LT(std::ranges::max(table), 100);
+  EXPECT_GE(std::ranges::min(lengths), 1);
+  EXPECT_GT(std::ranges::max(lengths), 100);
+  EXPECT_LE(std::ranges::max(lengths), 320);
+  EXPECT_EQ(integers(inputs[8]), std::vector<int64_t>(6, 2));
 }
 
 class NpzOfInputs : public ::testing::Test {

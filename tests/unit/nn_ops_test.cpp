@@ -312,6 +312,17 @@ TEST(Attention, TakesMasks) {
   EXPECT_NEAR(masked[1].f[0], lse[0], 1e-6);
 }
 
+TEST(Attention, IsZeroWithoutKeys) {
+  const RefTensor q = mixed({2, 3, 4}), k = f32({2, 0, 4}, {}), v = f32({2, 0, 5}, {});
+  for (const bool is_causal : {false, true}) {
+    const auto result =
+        run_all("scaled_dot_product_attention", {q, k, v}, {{"is_causal", is_causal}});
+    EXPECT_EQ(result[0].shape, (Dims{2, 3, 5}));
+    EXPECT_EQ(result[0].f, Numbers(30, 0));
+    EXPECT_EQ(result[1].f, Numbers(6, -kInf));
+  }
+}
+
 TEST(Attention, ChecksItsShapes) {
   const Type q = {DType::f32, {2, 4, 8}}, k = {DType::f32, {2, 6, 8}};
   EXPECT_ERROR(test::infer("scaled_dot_product_attention", {q, k, {DType::f32, {2, 5, 8}}}),
@@ -324,6 +335,12 @@ TEST(Attention, ChecksItsShapes) {
   EXPECT_ERROR(test::infer("scaled_dot_product_attention", {{DType::f32, {3, 4, 8}}, k, k},
                            {{"enable_gqa", true}}),
                "the 3 query heads are no multiple of the 2 key heads");
+  EXPECT_ERROR(
+      test::infer("scaled_dot_product_attention", {{DType::f32, {8, 4, 8}}, k, k}),
+      "8 query heads and 2 key heads do not broadcast; with enable_gqa, 4 query heads share a key "
+      "head");
+  EXPECT_ERROR(test::infer("scaled_dot_product_attention", {{DType::f32, {3, 4, 8}}, k, k}),
+               "do not broadcast");
 }
 
 TEST(Attention, TakesSymbolicHeadsAndDepths) {

@@ -99,6 +99,31 @@ std::string convolution(const std::string& image, const std::string& weight,
          "}]\noutputs: [y]\n";
 }
 
+TEST(PassedTemplates, ProductsOnFmaUnits) {
+  const Lines large =
+      explained(
+          "inputs: {x: {dtype: f32, shape: [64, 256, 28, 28]}, w: {dtype: f32, shape: [256, 256, "
+          "3, "
+          "3]}}\nnodes: [{out: y, op: convolution, in: [x, w], padding: [1, 1, 1, 1]}]\noutputs: "
+          "[y]\n",
+          "cuda:sm_90a", "contraction")
+          .passed;
+  EXPECT_EQ(about(large, "gemm_sm"),
+            (Lines{"gemm_sm90: wgmma units do not multiply f32, but read it as tf32 with "
+                   "--matmul-precision high",
+                   "gemm_sm80: mma units do not multiply f32, but read it as tf32 with "
+                   "--matmul-precision high"}));
+  EXPECT_EQ(about(large, "fma_sm90: "),
+            Lines{"fma_sm90: weight is not made of tiles that bulk copies bring"});
+  const Lines one = explained(
+                        "inputs: {a: {dtype: f16, shape: [1, 1]}, b: {dtype: f16, shape: [1, 1]}}\n"
+                        "nodes: [{out: y, op: matmul, in: [a, b]}]\noutputs: [y]\n",
+                        "cuda:sm_90a", "contraction")
+                        .passed;
+  EXPECT_EQ(about(one, "gemm_sm90: "),
+            Lines{"gemm_sm90: 1 product, 1 in a sum, is too few for wgmma units"});
+}
+
 TEST(PassedTemplates, DepthwiseConvolutions) {
   for (const std::string target : {"cuda:sm_90a", "cuda:sm_80"}) {
     const Lines passed = explained(convolution("[2, 32, 8, 8, 8, 2]", "[32, 1, 3, 3, 3, 1]",

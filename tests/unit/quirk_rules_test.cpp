@@ -53,7 +53,10 @@ TEST(QuirkRules, NameUnitsAndApis) {
             "no kernel template uses units 'coopmt'; did you mean 'coopmat'?");
   EXPECT_EQ(problem_of("feature int64", "vulkan"), "");
   EXPECT_EQ(problem_of("feature int64", "v*"), "");
-  EXPECT_EQ(problem_of("feature int64", "host"), "") << "a back end's own";
+  EXPECT_TRUE(
+      problem_of("feature int64", "an_own_api").starts_with("no API 'an_own_api'; there are "));
+  exec::api_of("an_own_api");
+  EXPECT_EQ(problem_of("feature int64", "an_own_api"), "") << "a back end's own";
   EXPECT_EQ(problem_of("feature int64", "vulcan"), "no API 'vulcan'; did you mean 'vulkan'?");
 }
 

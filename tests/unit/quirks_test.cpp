@@ -189,6 +189,10 @@ TEST(Quirks, MalformedLinesAreNamedAndLeftOut) {
   EXPECT_NE(problem_of("vulkan | x | y | off config gemv | r").find("values"), std::string::npos);
   EXPECT_NE(problem_of("vulkan | x | y 1..b | off feature int64 | r").find("versions"),
             std::string::npos);
+  EXPECT_EQ(problem_of("vulkan | x | y 9..3 | off feature int64 | r"),
+            "no version lies in 9..3: write 3..9");
+  EXPECT_NE(problem_of("vulkan | x | 580.2..580.1.7 | tested"), "");
+  one("vulkan | x | 580.2..580 | tested");  // as far as the limit goes
   EXPECT_NE(problem_of("vulkan | x | y .. | off feature int64 | r").find("versions"),
             std::string::npos);
   EXPECT_NE(problem_of("vulkan | x | y | off feature int64 |").find("reason"), std::string::npos);
@@ -207,6 +211,11 @@ TEST(Quirks, MalformedLinesAreNamedAndLeftOut) {
   file = parse_quirks("* | * | * | off feature int64 | r\n", "f");
   EXPECT_TRUE(file.quirks.empty());
   EXPECT_EQ(file.problems.at(0), "f:1: expected 'tcc_quirks: 1' before anything else");
+  file = parse_quirks("tcc_quirks: 9\n* | * | * | off feature int64 | r\n", "f");
+  EXPECT_TRUE(file.quirks.empty());
+  EXPECT_EQ(file.problems,
+            std::vector<std::string>{
+                "f:1: version '9' of quirk files is not known; this tcc reads 'tcc_quirks: 1'"});
 
   std::string lines = "tcc_quirks: 1\n";
   for (int i = 0; i < 20000; ++i) lines += "* | * | * | off feature int64 | r\n";
@@ -310,6 +319,8 @@ TEST_F(QuirksOfTemplates, ARegionWithoutATemplateIsAnErrorThatNamesTheFile) {
     EXPECT_EQ(error.kind(), ErrorKind::device);
     EXPECT_NE(std::string(error.what()).find("pointwise: switched off by quirk file:7"),
               std::string::npos)
+        << error.what();
+    EXPECT_TRUE(std::string(error.what()).ends_with("remove its line, or set TCC_QUIRKS=none"))
         << error.what();
   }
 }

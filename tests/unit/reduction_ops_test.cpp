@@ -174,6 +174,8 @@ TEST(Norm, OfEveryOrder) {
 TEST(LogSumExp, IsStableAndKnowsInfinities) {
   EXPECT_NEAR(run("logsumexp", {f32({2}, {1000, 1000})}, dim({0})).f[0], 1000 + std::log(2), 1e-9);
   EXPECT_EQ(run("logsumexp", {f32({2}, {-kInf, -kInf})}, dim({0})).f[0], -kInf);
+  EXPECT_EQ(run("logsumexp", {f32({2, 0}, {})}, dim({1})).f, (Numbers{-kInf, -kInf}));
+  EXPECT_EQ(run("logsumexp", {f32({0, 2}, {})}, dim({1})).shape, (std::vector<int64_t>{0}));
   EXPECT_EQ(run("logsumexp", {f32({2}, {kInf, 1})}, dim({0})).f[0], kInf);
   EXPECT_NEAR(run("logsumexp", {f32({2}, {-kInf, 3})}, dim({0})).f[0], 3, 1e-12);
 }

@@ -10,8 +10,10 @@
 #include <string>
 
 #include "backends/backend.h"
+#include "backends/pipeline.h"
 #include "executable/serialize.h"
 #include "executable/vulkan_targets.h"
+#include "frontend/graph_file.h"
 #include "scheduler/device_sources.h"
 #include "scheduler/target_profile.h"
 #include "support/config_folder.h"
@@ -103,6 +105,21 @@ TEST(TargetTest, NumbersOfWellKnownTargets) {
   EXPECT_EQ(intel.subgroup_size_min, 8);
   EXPECT_EQ(intel.subgroup_size_max, 32);
   EXPECT_EQ(Target{}.id(), "null");
+}
+
+TEST(TargetTest, LimitsAreErrorsThatNameTheNode) {
+  Target target = target_by_name("cuda:sm_80");
+  target.max_loop_iterations = 100;
+  backends::CompileOptions options;
+  options.binaries = false;
+  const ir::Graph graph = parse_yaml_graph(
+      "tcc: 1\ninputs: {x: {dtype: f32, shape: [4]}}\nnodes:\n"
+      "  - {out: y, op: repeat, in: x, repeats: [4000000]}\n"
+      "  - {out: z, op: sum, in: y}\noutputs: [z]\n",
+      "g.yaml", ".");
+  EXPECT_ERROR_KIND(backends::compile(graph, target, options), ErrorKind::device, "g.yaml:5: ");
+  EXPECT_ERROR_KIND(backends::compile(graph, target, options), ErrorKind::device,
+                    "compute it in smaller parts");
 }
 
 TEST(TargetTest, IdsOfDevicesAreNames) {

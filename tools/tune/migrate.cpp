@@ -117,8 +117,8 @@ void add_models(const MigrateOptions& options, const std::vector<sched::Target>&
 }
 
 // Writes the file's records under their new keys; the old file stays as FILE.schema2. Returns how
-// many stay behind.
-size_t carry_over(const OldFile& file, const KeyTable& table) {
+// many stay behind. `has_models`: the table has keys of the user's graphs, too.
+size_t carry_over(const OldFile& file, const KeyTable& table, bool has_models) {
   RecordStore carried;
   size_t left = 0;
   for (const auto& [key, record] : file.records.records()) {
@@ -127,7 +127,9 @@ size_t carry_over(const OldFile& file, const KeyTable& table) {
     } else {
       ++left;
       std::cout << file.path.string() << ": not carried over: " << record.name << " "
-                << record.operands << "\n";
+                << record.operands << ": no graph that tcc ships"
+                << (has_models ? ", and none of --model with this --dim and --dtype," : "")
+                << " has its region " << key.region << "\n";
     }
   }
   if (carried.records().empty()) {
@@ -152,7 +154,7 @@ int migrate(const MigrateOptions& options) {
     return 0;
   }
   size_t left = 0;
-  for (const OldFile& file : files) left += carry_over(file, table);
+  for (const OldFile& file : files) left += carry_over(file, table, !options.models.empty());
   if (left > 0)
     std::cout << counted(left, "record")
               << " left: name the graph that they are of by --model, with the --dim of the sweep\n";

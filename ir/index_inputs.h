@@ -1,0 +1,23 @@
+// Says which integers make sense for an input: ops that read it as numbers of rows, pages or keys
+// expect others than any. Tools that draw inputs draw such.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "ir/graph.h"
+
+namespace tcc::ir {
+
+struct IndexRange {
+  int64_t least = 0, most = 0;  // both included
+  // Elements ascend from `least` to `most`: where sequences begin that lie one after the other, and
+  // where the last one ends.
+  bool ascending = false;
+};
+
+// What the op expects that reads an input of a bound graph, directly or converted; the first where
+// there are several. Nothing: any integers will do.
+std::optional<IndexRange> index_range(const Graph& bound, const Value& input);
+
+}  // namespace tcc::ir
