@@ -54,19 +54,16 @@ std::optional<double> seconds_apart(const FusionGroups& groups, const Unit& seed
   return between ? seconds + default_seconds.of(**between) : seconds;
 }
 
-// Bytes that kernels of their own would pass on: the results of products that others of the seed
-// read, as scores of an attention.
+// Bytes that kernels of their own would pass on: the results of products but the last, as scores of
+// an attention.
 double bytes_between(const Unit& seed) {
-  const auto reads = [](const Node* reader, const ir::Value* value) {
-    return std::ranges::find(reader->inputs, value) != reader->inputs.end();
-  };
-  double bytes = 0;
+  double bytes = 0, last = 0;
   for (const Node* node : seed) {
     if (node->op->kind != OpKind::contraction) continue;
     const ir::Value* result = node->outputs[0];
-    if (std::ranges::any_of(seed, [&](const Node* reader) { return reads(reader, result); }))
-      bytes += static_cast<double>(ir::usual_numel(result)) *
-               static_cast<double>(size_bytes(result->dtype()));
+    bytes += last;
+    last = static_cast<double>(ir::usual_numel(result)) *
+           static_cast<double>(size_bytes(result->dtype()));
   }
   return bytes;
 }

@@ -339,12 +339,12 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
       const double working = few * (kProducts * around * scores * columns / rate +
                                     kShares * shared / kShared + kWeighed * weighing + computed);
       // A thread waits for each vector that it computes, beside what other workgroups do: 8-bit
-      // keys of one query took 800 cycles each on an H200.
-      constexpr double kVector = 800;
+      // keys of one query took 800 cycles each on an H200. More threads hide a part of it.
+      const double vector_wait = 800 / std::max(1.0, threads * busy / kThreads);
       const auto waits_of = [&](const kernels::AttentionOperand& operand, double count) {
         return operand.load == kernels::Load::tiles
                    ? 0
-                   : kVector * std::ceil(count / (threads * number(operand.vector)));
+                   : vector_wait * std::ceil(count / (threads * number(operand.vector)));
       };
       const double waited = waits_of(a.k, number(a.block_k * coopmat::columns(a))) +
                             waits_of(a.v, number(a.block_k * coopmat::columns_v(a)));

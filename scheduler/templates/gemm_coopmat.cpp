@@ -179,6 +179,15 @@ double direct_cycles(const Work& w, const Shape& s, const Target& target) {
   constexpr double kSlot = 30;  // cycles of a second barrier for one slot
   constexpr double kDirectFill = 2500;
   constexpr double kStaged = 7;  // cycles of results in shared memory over those of words
+  // Cycles until the number of a chunk of an image is known, and whether it is there.
+  constexpr double kPlace = 40;
+  const auto places = [&](const kernels::Operand& x, int64_t rows) {
+    return x.load == Load::im2col ? kPlace * static_cast<double>(rows) * w.line /
+                                        kernels::kChunkBytes / static_cast<double>(g.subgroup)
+                                  : 0;
+  };
+  const double placing = (both ? places(g.product.a, coopmat::subgroup_m(g)) : 0) +
+                         places(g.product.b, coopmat::subgroup_n(g));
   const auto subgroups_m = static_cast<double>(g.subgroups_m);
   const auto subgroups_n = static_cast<double>(g.subgroups_n);
   const double at_work = hindered * w.unhindered;
@@ -188,7 +197,7 @@ double direct_cycles(const Work& w, const Shape& s, const Target& target) {
                                 w.busy * w.slices * w.line *
                                     std::max({(w.m + w.n) / kLastCacheBytes, loaded, read}),
                                 latency + 0.3 * at_work * std::max(1.0, kThreads / w.threads)}) +
-                      w.loading + (both || g.stages > 1 ? 0 : kSlot);
+                      w.loading + placing + (both || g.stages > 1 ? 0 : kSlot);
   const double stores = kStaged * w.exchanged + w.stores;
   return kDirectFill + w.rounds * (w.turns * turn + stores * std::max(1.0, w.busy / 2));
 }

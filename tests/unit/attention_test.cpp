@@ -35,10 +35,12 @@ TEST(Attention, IsRightAtSizesOfRunTime) {
                                       12, {"attention"});
 }
 
-// One kernel would take longer, by its estimate, but the scores of others are 64 GiB.
+// One kernel would take longer, by its estimate, but the scores of others are 64 GiB, or of bf16,
+// which casts read, 8.
 TEST(Attention, KeepsNoScoresThatAreLargerThanAllElse) {
-  const auto launches = [](int64_t length) {
-    const std::string operand = str(": {dtype: f32, shape: [1, 32, ", length, ", 64]}\n");
+  const auto launches = [](int64_t length, const char* type, int64_t depth, const char* target) {
+    const std::string operand =
+        str(": {dtype: ", type, ", shape: [1, 32, ", length, ", ", depth, "]}\n");
     backends::CompileOptions options;
     options.binaries = false;
     return backends::compile(
@@ -47,11 +49,13 @@ TEST(Attention, KeepsNoScoresThatAreLargerThanAllElse) {
                        "nodes:\n  - {out: y, op: scaled_dot_product_attention, in: "
                        "[q, k, v]}\noutputs: [y]\n"),
                    "g.yaml", "."),
-               sched::target_by_name("cuda:sm_90a"), options)
+               sched::target_by_name(target), options)
         .kernels.size();
   };
-  EXPECT_EQ(launches(1024), 3u);
-  EXPECT_EQ(launches(16384), 1u);
+  EXPECT_EQ(launches(1024, "f32", 64, "cuda:sm_90a"), 3u);
+  EXPECT_EQ(launches(16384, "f32", 64, "cuda:sm_90a"), 1u);
+  EXPECT_EQ(launches(1024, "bf16", 100, "vulkan:nvidia-rtx"), 3u);
+  EXPECT_EQ(launches(16384, "bf16", 100, "vulkan:nvidia-rtx"), 1u);
 }
 
 TEST(Attention, CombinesPartsOfKeys) {
