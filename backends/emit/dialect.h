@@ -44,14 +44,13 @@ struct Dialect {
   // the size of another kernel, a count or the launch's number, an i32. "": no such thing.
   std::string size_parameter, number_parameter;
   std::string parameter_separator;
-  std::string element;  // {buffer} {index}
-  // Declaration for vector access, {type} of {word}: as buffer_type; "" when built in.
-  std::string vector_type;
-  std::string vector_load;  // {words} {word} {type} {buffer} {index}: in units of the vector
+  std::string element;      // {buffer} {index}
+  std::string vector_type;  // declaration for vector access, {words} 32-bit words; "" when built in
+  std::string vector_load;  // {words} {buffer} {index}: in units of the vector
   // The same pattern where compilers would otherwise move the load to its first use; "" when they
   // do not.
   std::string early_vector_load;
-  std::string vector_store;  // {words} {word} {type} {buffer} {index} {value}
+  std::string vector_store;  // {words} {buffer} {index} {value}
   // The same where {condition} holds, for compilers that would otherwise move the loads which the
   // value is made of under the condition, too; "" when they do not.
   std::string vector_store_where;

@@ -148,7 +148,7 @@ class Unit {
     return is_updated(argument) ? "" : d_.restrict;
   }
 
-  // One type per dtype and access, and one per vector width and access.
+  // One type per dtype and access, and one per vector width.
   std::string buffer_types() const {
     std::string text;
     std::set<std::string> done;
@@ -164,17 +164,11 @@ class Unit {
                                     {"bytes", std::to_string(size_bytes(argument.dtype))}});
     }
     for (int words : kernel_.requirements.vector_words)
-      for (const Argument& argument : kernel_.arguments) {
-        const std::string type = vector_type(argument, words);
-        if (!done.insert(type).second) continue;
-        text += fill(
-            d_.vector_type,
-            {{"type", type},
-             {"access", access_of(argument)},
-             {"restrict", restrict_of(argument)},
-             {"bytes", std::to_string(words * 4)},
-             {"word", words == 1 ? "u32" : fill(d_.word, {{"words", std::to_string(words)}})}});
-      }
+      text +=
+          fill(d_.vector_type,
+               {{"words", std::to_string(words)},
+                {"bytes", std::to_string(words * 4)},
+                {"word", words == 1 ? "u32" : fill(d_.word, {{"words", std::to_string(words)}})}});
     return text;
   }
 

@@ -19,23 +19,12 @@ Printer::Printer(const sched::Kernel& kernel, const Dialect& dialect, sched::Ker
 
 std::string buffer_name(int buffer) { return "b" + std::to_string(buffer); }
 
-namespace {
-
-std::string type_of(const sched::Argument& argument, std::string_view elements) {
+std::string buffer_type(const sched::Argument& argument) {
   const bool updated = argument.access == sched::Argument::Access::read_write;
   return std::string(updated                 ? "InOut_"
                      : argument.is_written() ? "Out_"
                                              : "In_") +
-         std::string(elements);
-}
-
-}  // namespace
-
-std::string buffer_type(const sched::Argument& argument) {
-  return type_of(argument, tcc::name(argument.dtype));
-}
-std::string vector_type(const sched::Argument& argument, int words) {
-  return type_of(argument, "Words" + std::to_string(words));
+         std::string(tcc::name(argument.dtype));
 }
 
 std::string without_parentheses(const std::string& text) {
@@ -267,15 +256,13 @@ void Printer::load_vector(const Stmt& stmt) {
                                              {{"words", std::to_string(words)}, {"values", zeros}});
   const bool early = stmt.early && !dialect_.early_vector_load.empty();
   const std::string& load = early ? dialect_.early_vector_load : dialect_.vector_load;
-  const std::string vectors =
-      vector_type(kernel_.arguments[static_cast<size_t>(stmt.buffer)], words);
   for (int64_t start = 0; start < stmt.count; start += elements) {
     std::string vector = names_.fresh("w");
     std::string at = index(floordiv(stmt.index + start, elements));
-    std::string source = is_far() ? far_element(vectors, stmt.buffer, at, words * 4)
+    std::string count = std::to_string(words);
+    std::string source = is_far() ? far_element("Words" + count, stmt.buffer, at, words * 4)
                                   : fill(load, {{"word", type},
-                                                {"words", std::to_string(words)},
-                                                {"type", vectors},
+                                                {"words", count},
                                                 {"buffer", buffer_name(stmt.buffer)},
                                                 {"index", at}});
     if (stmt.value) line(type + " " + vector + " = " + zero + ";");
@@ -318,15 +305,13 @@ void Printer::store_vector(const Stmt& stmt) {
                                     : fill(dialect_.vector_make,
                                            {{"words", std::to_string(words)}, {"values", values}});
     std::string at = index(floordiv(stmt.index + start, elements));
+    std::string count = std::to_string(words);
     const bool is_one = stmt.value && !is_far() && !dialect_.vector_store_where.empty();
     const std::string& store = is_one ? dialect_.vector_store_where : dialect_.vector_store;
-    const std::string vectors =
-        vector_type(kernel_.arguments[static_cast<size_t>(stmt.buffer)], words);
     line((is_one ? "" : where) +
-         (is_far() ? far_element(vectors, stmt.buffer, at, words * 4) + " = " + vector
+         (is_far() ? far_element("Words" + count, stmt.buffer, at, words * 4) + " = " + vector
                    : fill(store, {{"word", type},
-                                  {"words", std::to_string(words)},
-                                  {"type", vectors},
+                                  {"words", count},
                                   {"buffer", buffer_name(stmt.buffer)},
                                   {"index", at},
                                   {"value", vector},

@@ -81,8 +81,6 @@ class Printer {
 std::string buffer_name(int buffer);
 // "In_f32": the type of the buffer behind an argument, in dialects that declare one.
 std::string buffer_type(const sched::Argument& argument);
-// The same of vectors of so many 32-bit words.
-std::string vector_type(const sched::Argument& argument, int words);
 // "(a + b)" without its outer parentheses.
 std::string without_parentheses(const std::string& text);
 

@@ -23,7 +23,7 @@ constexpr const char* kReserved =
     "floatBitsToUint floor fma fract inversesqrt isinf isnan log log2 max min mix mod "
     "packDouble2x32 packInt2x32 packUint2x32 pow round roundEven sign sin sinh sqrt "
     "subgroupShuffleXor tan tanh trunc uintBitsToFloat umulExtended unpackDouble2x32 "
-    "unpackUint2x32 Arguments Table";
+    "unpackUint2x32 Arguments Table Words1 Words2 Words4";
 
 }  // namespace
 
@@ -78,13 +78,12 @@ const Dialect& glsl_dialect() {
     d.parameter_separator = "";
     d.element = "{buffer}.v[{index}]";
     d.vector_type =
-        "layout(buffer_reference, std430, buffer_reference_align = {bytes}) "
-        "{restrict}{access}buffer {type} {\n"
+        "layout(buffer_reference, std430, buffer_reference_align = {bytes}) buffer Words{words} {\n"
         "  {word} v[];\n"
         "};\n";
     d.word = "uvec{words}";
-    d.vector_load = "{type}({buffer}).v[{index}]";
-    d.vector_store = "{type}({buffer}).v[{index}] = {value}";
+    d.vector_load = "Words{words}({buffer}).v[{index}]";
+    d.vector_store = "Words{words}({buffer}).v[{index}] = {value}";
     d.far_element = "{type}(u64({buffer}) + u64({index}) * {bytes}ul).v[0]";
     d.vector_make = "uvec{words}({values})";
     d.vector_word = "{vector}.{component}";

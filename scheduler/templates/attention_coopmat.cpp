@@ -339,8 +339,8 @@ class CoopmatAttention : public AttentionCandidate<Attention> {
       const double working = few * (kProducts * around * scores * columns / rate +
                                     kShares * shared / kShared + kWeighed * weighing + computed);
       // A thread waits for each vector that it computes, beside what other workgroups do: 8-bit
-      // keys of one query took 800 cycles each on an H200. More threads hide a part of it.
-      const double vector_wait = 800 / std::max(1.0, threads * busy / kThreads);
+      // keys of one query took 800 cycles each on an H200. The products of many queries hide it.
+      const double vector_wait = a.queries * a.pack <= 2 * a.unit_m ? 800 : 0;
       const auto waits_of = [&](const kernels::AttentionOperand& operand, double count) {
         return operand.load == kernels::Load::tiles
                    ? 0

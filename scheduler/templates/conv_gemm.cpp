@@ -140,14 +140,8 @@ namespace {
 struct ImageVector {
   Hook hook;  // without a body
   SymInt number;
-  std::vector<SymInt> pixel, tap;  // by spatial dim: the place under the first tap, and the tap's
-  Expr inside;                     // null: always
+  Expr inside;  // null: always
 };
-
-// Whether the place of a spatial dim is in the image.
-Expr is_inside(const ConvView::Spatial& dim, const SymInt& place) {
-  return ir::all_of(std::vector{ir::index_less(-1, place), ir::index_less(place, dim.extent)});
-}
 
 ImageVector image_vector(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
                          std::string name) {
@@ -172,11 +166,12 @@ ImageVector image_vector(const ConvView& image, int64_t bytes, const Contraction
   std::vector<Expr> inside;
   for (size_t d = 0; d < image.spatial.size(); ++d) {
     const ConvView::Spatial& dim = image.spatial[d];
-    vector.pixel.push_back(pixel[d + 1] * dim.step - dim.padding);
-    vector.tap.push_back(dim.along_k > 0 ? mod(floordiv(k, dim.along_k / chunk), dim.taps) : 0);
-    const SymInt place = vector.pixel[d] + vector.tap[d] * dim.dilation;
+    SymInt place = pixel[d + 1] * dim.step - dim.padding;
+    if (dim.along_k > 0)
+      place = place + mod(floordiv(k, dim.along_k / chunk), dim.taps) * dim.dilation;
     vector.number = vector.number + place * (dim.pitch / chunk);
-    inside.push_back(is_inside(dim, place));
+    inside.push_back(ir::index_less(-1, place));
+    inside.push_back(ir::index_less(place, dim.extent));
   }
   vector.inside = ir::all_of(inside);
   return vector;
@@ -191,48 +186,6 @@ Hook image_number_hook(const ConvView& image, int64_t bytes, const ContractionPl
   ImageVector vector = image_vector(image, bytes, plan, std::move(name));
   vector.hook.result = number_type;
   vector.hook.body = {return_value(index_as(vector.number, number_type))};
-  return std::move(vector.hook);
-}
-
-int64_t tap_bits(const ConvView& image) {
-  int64_t bits = 0;
-  for (const ConvView::Spatial& dim : image.spatial) bits += dim.along_k > 0 ? dim.taps : 1;
-  return bits;
-}
-
-Hook image_taps_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                     std::string name) {
-  ImageVector vector = image_vector(image, bytes, plan, std::move(name));
-  vector.hook.result = DType::i32;
-  const Expr none = index_as(0, DType::i32);
-  Expr taps = vector.inside ? none : index_as(-1, DType::i32);
-  int64_t bit = 0;
-  for (size_t d = 0; vector.inside && d < image.spatial.size(); ++d) {
-    const ConvView::Spatial& dim = image.spatial[d];
-    for (int64_t tap = 0; tap < (dim.along_k > 0 ? dim.taps : 1); ++tap, ++bit) {
-      const Expr one = ir::constant_int(DType::i32, static_cast<int32_t>(uint32_t{1} << bit)),
-                 inside = is_inside(dim, vector.pixel[d] + tap * dim.dilation);
-      taps = ir::call(ir::Fn::bitwise_or, {taps, inside ? ir::select(inside, one, none) : one});
-    }
-  }
-  vector.hook.body = {return_value(taps)};
-  return std::move(vector.hook);
-}
-
-Hook image_tap_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                    std::string name) {
-  ImageVector vector = image_vector(image, bytes, plan, std::move(name));
-  vector.hook.result = DType::i32;
-  Expr bits = index_as(0, DType::i32);
-  int64_t first = 0;
-  for (size_t d = 0; d < image.spatial.size(); ++d) {
-    const ConvView::Spatial& dim = image.spatial[d];
-    const Expr bit = ir::call(
-        ir::Fn::shift_left, {index_as(1, DType::i32), index_as(vector.tap[d] + first, DType::i32)});
-    bits = ir::call(ir::Fn::bitwise_or, {bits, bit});
-    first += dim.along_k > 0 ? dim.taps : 1;
-  }
-  vector.hook.body = {return_value(bits)};
   return std::move(vector.hook);
 }
 

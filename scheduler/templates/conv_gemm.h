@@ -42,14 +42,6 @@ bool may_have_numbers(const Region& region, int buffer, int64_t vector);
 // means nothing where the window is beyond the image.
 Hook image_number_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
                        std::string name, DType number_type);
-// Bits that tell the same of all taps, one for each tap of each spatial dim: `name`(batch, at, k)
-// -> i32: those under which pixel `at` is in the image, and those of the tap that `k` is under. The
-// vector is in the image where the former have all of the latter. There are tap_bits().
-int64_t tap_bits(const ConvView& image);
-Hook image_taps_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                     std::string name);
-Hook image_tap_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                    std::string name);
 // `name`(batch, at, k) -> i32: whether the vector is in the image.
 Hook image_inside_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
                        std::string name);

@@ -10,7 +10,7 @@ namespace tcc::kernels {
 // subgroups_m x subgroups_n subgroups a part of it, by matrices of unit_m x unit_n x unit_k.
 struct GemmCoopmat {
   Product product;
-  Int tap_bits = 0;  // of the taps of the image under windows that an operand is; 0: none is
+  Int taps = 0;  // of the image under windows that an operand is; 0: none is
   Int block_m = 128, block_n = 128, block_k = 32;
   Int subgroups_m = 2, subgroups_n = 2;
   Int subgroup = 32;  // threads
@@ -25,7 +25,7 @@ struct GemmCoopmat {
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
     visit("product", product);
-    visit("tap_bits", tap_bits);
+    visit("taps", taps);
     visit("block_m", block_m);
     visit("block_n", block_n);
     visit("block_k", block_k);
@@ -99,8 +99,6 @@ constexpr Int threads(const GemmCoopmat& g) { return g.slices * slice_threads(g)
 
 // ---- tiles
 
-// Whether a word has the bits of an image's taps.
-constexpr bool keeps_taps(const GemmCoopmat& g) { return g.tap_bits <= 32; }
 constexpr Int element_bytes(const GemmCoopmat& g) { return bytes_of(g.product.a.element); }
 constexpr Int k_tiles(const GemmCoopmat& g) { return ceil_div(g.product.k, g.block_k); }
 // Elements of k in a turn of the main loop.

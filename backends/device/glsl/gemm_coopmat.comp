@@ -19,9 +19,7 @@
 //   tiles     chunk_x(batch, at, k): the number of the 16 bytes in buffer X_BUFFER
 //   im2col    vector_x(batch, at, k): the number of a vector of pixel `at`, the sum of what `at` and `k` add; a vector is
 //             16 bytes or half of them, which k and the number count
-//             taps_x(batch, at, k), tap_x(batch, at, k): bits, for each tap of each spatial dim one, of the taps under which
-//             pixel `at` is in the image, and of that of `k`; beyond 32 bits inside_x(batch, at, k): whether the vector is in
-//             the image. Others are zeros
+//             inside_x(batch, at, k): whether it is in the image, others are zeros
 //   computed  load_x(batch, at, k, v): computes a vector of elements as accumulators; guards itself
 // major_k: memory is contiguous along k; `at` is a row (of B: a column), `k` counts chunks or vectors. Otherwise it is
 // contiguous along m (of B: n); `at` counts chunks or vectors, `k` is an element of k.
@@ -59,7 +57,7 @@
 #define params_product_sum Sum_f32
 #define params_product_swapped 0
 #define params_product_segment 8
-#define params_tap_bits 0
+#define params_taps 0
 #define params_block_m 128
 #define params_block_n 128
 #define params_block_k 32
@@ -240,38 +238,43 @@ u32 word_at(i32 number) {  // of 4 bytes
     bits[0] = Chunks(buffer).v[number_of(TCC_BUFFERS batch, row, k)];                                  \
     if (!inside) bits[0] = uvec4(0);                                                                   \
   }
-// An image's rows are pixels. Threads keep what a pixel adds to the numbers of its vectors, and bits for the taps under
-// which it is in the image. Where a word has not enough of them, they keep the pixel, and ask a hook about each vector.
+// An image's rows are pixels. Threads keep what a pixel adds to the numbers of its vectors, and a bit for each tap under
+// which it is in the image. Where there are more taps than bits, they keep the pixel, and ask the hooks about each vector.
 struct Pixel {
-  i32 number, taps;
+  i32 number;
+  u32 taps;
 };
-#define KEEPS_TAPS (params_tap_bits <= 32)
-#if KEEPS_TAPS
-#define PIXEL_OF(x) Pixel(vector_##x(TCC_BUFFERS batch, row, 0), taps_##x(TCC_BUFFERS batch, row, 0))
-#define IS_INSIDE(x) ((pixel.taps & tap_##x(TCC_BUFFERS 0, 0, at)) == tap_##x(TCC_BUFFERS 0, 0, at))
-#define NUMBER_OF(x) (pixel.number + (vector_##x(TCC_BUFFERS 0, 0, at) - vector_##x(TCC_BUFFERS 0, 0, 0)))
-#else
-#define PIXEL_OF(x) Pixel(row, 0)
-#define IS_INSIDE(x) (inside_##x(TCC_BUFFERS batch, pixel.number, at) != 0)
-#define NUMBER_OF(x) vector_##x(TCC_BUFFERS batch, pixel.number, at)
-#endif
-#define IMAGE_FETCH(x, buffer, vector, constant, size, block)                                          \
-  Pixel pixel_##x(i32 batch, i32 row) {                                                                \
+#define KEEPS_TAPS (params_taps <= 32)
+#define VECTORS_OF_TAP(vector) (params_product_k / (vector) / params_taps)
+#define PIXEL(pixel, number_of, is_inside, vector, constant, size, block)                              \
+  Pixel pixel(i32 batch, i32 row) {                                                                    \
     if (RAGGED(constant, block)) row = LEAST(row, size - 1);                                           \
-    return PIXEL_OF(x);                                                                                \
-  }                                                                                                    \
-  void fetch_##x(i32 batch, Pixel pixel, i32 k, inout uvec4 bits[1]) {                                 \
+    if (!KEEPS_TAPS) return Pixel(row, 0u);                                                            \
+    Pixel kept = Pixel(number_of(TCC_BUFFERS batch, row, 0), 0u);                                      \
+    [[unroll]] for (i32 tap = 0; tap < LEAST(params_taps, 32); ++tap)                                  \
+      if (is_inside(TCC_BUFFERS batch, row, tap * VECTORS_OF_TAP(vector)) != 0) kept.taps |= 1u << tap; \
+    return kept;                                                                                       \
+  }
+#define IMAGE_FETCH(fetch, number_of, is_inside, buffer, vector)                                       \
+  void fetch(i32 batch, Pixel pixel, i32 k, inout uvec4 bits[1]) {                                     \
     [[unroll]] for (i32 part = 0; part < CHUNK / (vector); ++part) {                                   \
-      i32 at = k * (CHUNK / (vector)) + part;                                                          \
-      bool inside = (!RAGGED(params_product_k, TURN_K) || at < SIZE_K / (vector)) && IS_INSIDE(x);     \
+      i32 at = k * (CHUNK / (vector)) + part, number;                                                  \
+      bool inside = !RAGGED(params_product_k, TURN_K) || at < SIZE_K / (vector);                       \
+      if (KEEPS_TAPS) {                                                                                \
+        inside = inside && (pixel.taps >> at / VECTORS_OF_TAP(vector) & 1u) != 0u;                     \
+        number = pixel.number + (number_of(TCC_BUFFERS 0, 0, at) - number_of(TCC_BUFFERS 0, 0, 0));    \
+      } else {                                                                                         \
+        inside = inside && is_inside(TCC_BUFFERS batch, pixel.number, at) != 0;                        \
+        number = number_of(TCC_BUFFERS batch, pixel.number, at);                                       \
+      }                                                                                                \
       if ((vector) == CHUNK) {                                                                         \
         bits[0] = uvec4(0);                                                                            \
-        if (inside) bits[0] = Chunks(buffer).v[NUMBER_OF(x)];                                          \
+        if (inside) bits[0] = Chunks(buffer).v[number];                                                \
       } else {                                                                                         \
         uvec2 half_of = uvec2(0);                                                                      \
-        if (inside) half_of = Halves(buffer).v[NUMBER_OF(x)];                                          \
-        bits[0][2 * part] = half_of[0];                                                                \
-        bits[0][2 * part + 1] = half_of[1];                                                            \
+        if (inside) half_of = Halves(buffer).v[number];                                                \
+        bits[0][2 * part] = half_of.x;                                                                 \
+        bits[0][2 * part + 1] = half_of.y;                                                             \
       }                                                                                                \
     }                                                                                                  \
   }
@@ -283,14 +286,16 @@ struct Pixel {
 #if params_product_a_load == Load_computed
 COMPUTED_FETCH(fetch_a, load_a, params_product_a_major_k, A_PIECE, params_product_a_vector)
 #elif params_product_a_load == Load_im2col
-IMAGE_FETCH(a, A_BUFFER, params_product_a_vector, params_product_m, SIZE_M, BLOCK_M)
+PIXEL(pixel_a, vector_a, inside_a, params_product_a_vector, params_product_m, SIZE_M, BLOCK_M)
+IMAGE_FETCH(fetch_a, vector_a, inside_a, A_BUFFER, params_product_a_vector)
 #else
 CHUNK_FETCH(fetch_a, chunk_a, A_BUFFER, params_product_a_major_k, params_product_m, SIZE_M, BLOCK_M)
 #endif
 #if params_product_b_load == Load_computed
 COMPUTED_FETCH(fetch_b, load_b, params_product_b_major_k, B_PIECE, params_product_b_vector)
 #elif params_product_b_load == Load_im2col
-IMAGE_FETCH(b, B_BUFFER, params_product_b_vector, params_product_n, SIZE_N, BLOCK_N)
+PIXEL(pixel_b, vector_b, inside_b, params_product_b_vector, params_product_n, SIZE_N, BLOCK_N)
+IMAGE_FETCH(fetch_b, vector_b, inside_b, B_BUFFER, params_product_b_vector)
 #else
 CHUNK_FETCH(fetch_b, chunk_b, B_BUFFER, params_product_b_major_k, params_product_n, SIZE_N, BLOCK_N)
 #endif
@@ -309,15 +314,24 @@ layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly 
 #define LINE_PITCH params_sizes_line_pitch
 #define SLAB_LINES params_sizes_lines
 #define SLAB_WORDS params_sizes_slab
-// Whole words come back from there where a segment has such: compilers do not see it, and would load 4 bytes at a time.
+// Sums come back as whole words where a segment has such: compilers do not see it, and load 4 bytes at a time. `at` is the
+// number of the first word of a line.
 #if params_product_segment % (WORD_BYTES / 4) == 0
-#define STAGED_AT_ONCE (WORD_BYTES / 4)
-#define STAGED WORD
-#define STAGED_WORDS(at, column) tiles[(at) + (column) / (WORD_BYTES / 4)]
+#define EACH_STAGED_SUM(at, column, v, sum, do_it)                                          \
+  [[unroll]] for (i32 first = 0; first < SEGMENT; first += WORD_BYTES / 4) {                \
+    WORD words = tiles[(at) + ((column) + first) / (WORD_BYTES / 4)];                       \
+    [[unroll]] for (i32 w = 0; w < WORD_BYTES / 4; ++w) {                                   \
+      i32 v = first + w;                                                                    \
+      ACC sum = FROM_BITS(words[w]);                                                        \
+      do_it;                                                                                \
+    }                                                                                       \
+  }
 #else
-#define STAGED_AT_ONCE 1
-#define STAGED u32[1]
-#define STAGED_WORDS(at, column) u32[1](word_at((at) * (WORD_BYTES / 4) + (column)))
+#define EACH_STAGED_SUM(at, column, v, sum, do_it)                                          \
+  [[unroll]] for (i32 v = 0; v < SEGMENT; ++v) {                                            \
+    ACC sum = FROM_BITS(word_at((at) * (WORD_BYTES / 4) + (column) + v));                   \
+    do_it;                                                                                  \
+  }
 #endif
 
 TCC_ENTRY {
@@ -687,14 +701,12 @@ TCC_ENTRY {
     [[dont_unroll]] for (i32 n = lane + slice * params_subgroup; n < SLAB_LINES * LINE / SEGMENT;
                          n += params_subgroup * params_slices) {
       i32 line = n / (LINE / SEGMENT), column = n % (LINE / SEGMENT) * SEGMENT;
+      i32 at = first_staged + line * LINE_PITCH;
       ACC sums[SEGMENT];
-      [[unroll]] for (i32 other = 0; other < params_slices; ++other)
-        [[unroll]] for (i32 v = 0; v < SEGMENT; v += STAGED_AT_ONCE) {
-          i32 at = first_staged + other * (SUBGROUPS * SLAB_WORDS) + line * LINE_PITCH;
-          STAGED words = STAGED_WORDS(at, column + v);
-          [[unroll]] for (i32 w = 0; w < STAGED_AT_ONCE; ++w)
-            sums[v + w] = other == 0 ? FROM_BITS(words[w]) : sums[v + w] + FROM_BITS(words[w]);
-        }
+      EACH_STAGED_SUM(at, column, v, sum, sums[v] = sum)
+      [[unroll]] for (i32 other = 1; other < params_slices; ++other) {
+        EACH_STAGED_SUM(at + other * (SUBGROUPS * SLAB_WORDS), column, v, sum, sums[v] += sum)
+      }
       epilogue(TCC_BUFFERS batch, first_line + slab * SLAB_LINES + line, first_column / SEGMENT + column / SEGMENT, sums);
     }
   }
