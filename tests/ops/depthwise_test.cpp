@@ -247,7 +247,7 @@ TEST(Depthwise, GpusHaveItsTemplate) {
   backends::CompileOptions options;
   options.binaries = false;
   // Estimates decide between the two of CUDA.
-  for (const auto& [name, by] : {std::pair{"cuda:sm_90a", "depthwise"},
+  for (const auto& [name, by] : {std::pair{"cuda:sm_90a", "depthwise_sm80"},
                                  {"cuda:sm_80", "depthwise_sm80"},
                                  {"vulkan:nvidia", "depthwise"}}) {
     const exec::Executable executable = backends::compile(parse_yaml_graph(text, "block.yaml", "."),
