@@ -90,9 +90,9 @@ TEST_F(CoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
     return std::ranges::count_if(
         reasons, [&](const std::string& reason) { return reason.starts_with(text); });
   };
-  ASSERT_EQ(reasons.size(), 2u);
-  EXPECT_EQ(begin_with("gemm_coopmat: TCC_GLSLC: "), 1) << reasons[0] << reasons[1];
-  EXPECT_EQ(begin_with("gemv: "), 1) << reasons[0] << reasons[1];
+  EXPECT_EQ(begin_with("gemm_coopmat: TCC_GLSLC: "), 1) << testing::PrintToString(reasons);
+  EXPECT_EQ(begin_with("gemm_"), 1) << testing::PrintToString(reasons);
+  EXPECT_EQ(begin_with("gemv: "), 1) << testing::PrintToString(reasons);
   use(true);
   EXPECT_EQ(template_of(product("f16", "", 512, 512, 512, true), target), "gemm_coopmat");
 }
