@@ -89,7 +89,7 @@ sched::KernelSequence lower_region(const sched::Candidate& candidate, const sche
   return sequence;
 }
 
-// What `make` makes. Its errors begin with the place in the graph's file where the region's main
+// Returns what `make` makes. Its errors begin with the place in the graph's file where the region's main
 // node, or its last one, is written.
 sched::Kernel at_node(const sched::Region& region, const std::function<sched::Kernel()>& make) {
   try {

@@ -16,8 +16,8 @@ struct IndexRange {
   bool ascending = false;
 };
 
-// What the op expects that reads an input of a bound graph, directly or converted; the first where
-// there are several. Nothing: any integers will do.
+// Returns the integers that the op expects which reads an input of a bound graph, directly or
+// converted; those of the first where there are several; nothing where any integers will do.
 std::optional<IndexRange> index_range(const Graph& bound, const Value& input);
 
 }  // namespace tcc::ir

@@ -14,8 +14,8 @@ namespace tcc::sched {
 // that windows of a row are neighbours at such multiples; 3, where windows are patches that do not
 // overlap, a copy of them, whose elements are the channels of one pixel; 4, where a copy engine
 // brings windows by fewer loads so, rows that are padded as those of 2 and merge several rows of
-// the image, pixel by pixel; 5, where threads copy vectors and a pixel is no
-// whole number of them, a copy with zero channels behind its own.
+// the image, pixel by pixel; 5, where threads copy vectors and a pixel is no whole number of
+// them, a copy with zero channels behind its own.
 std::vector<int64_t> image_copies(const ir::Node& convolution, bool has_copy_engine);
 
 // Makes the convolution on such a copy, an `identity` that stays a kernel of its own. On padded

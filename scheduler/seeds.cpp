@@ -90,8 +90,8 @@ std::string against(const FusionGroups& groups, const Target& target, const Temp
   // long where they exceed a GiB, and whatever it takes where they would fill memory or a buffer.
   constexpr double kLarge = int64_t{1} << 30, kMost = 4 * kLarge, kBuffers = 4;
   const double between = bytes_between(seed);
-  const bool is_most =
-      between > std::min(kMost, static_cast<double>(target.max_buffer_bytes) / kBuffers);
+  const double buffer = static_cast<double>(target.max_buffer_bytes) / kBuffers;
+  const bool is_most = between > std::clamp(buffer, kLarge, kMost);
   if (!apart || is_most || together <= (between > kLarge ? 2 : 1) * *apart) return "";
   const auto microseconds = [](double seconds) {
     return static_cast<int64_t>(seconds * 1e6 + 0.5);

@@ -47,8 +47,14 @@ Tensor fitted(const std::string& program, Tensor tensor, const ir::Value& input,
   return cast(tensor, input.dtype());
 }
 
-// Integers of a range, sorted from its first to its last where they ascend.
-Tensor draw_indices(const ir::Value& input, const ir::IndexRange& range, uint64_t seed) {
+// Integers of a range, as far as the input's type goes, sorted from its first to its last where
+// they ascend.
+Tensor draw_indices(const ir::Value& input, ir::IndexRange range, uint64_t seed) {
+  if (size_bytes(input.dtype()) < 8) {
+    const int bits =
+        8 * static_cast<int>(size_bytes(input.dtype())) - info(input.dtype()).is_signed;
+    range.most = std::min(range.most, (int64_t{1} << bits) - 2);
+  }
   Tensor tensor = random_tensor(input.dtype(), ir::const_shape(input),
                                 Init::integers(range.least, range.most + 1), seed);
   const int64_t count = tensor.numel();

@@ -193,7 +193,7 @@ struct Attention {
   int64_t sharing;
   bool converts = false;  // weights, where a matrix of sums has the sides of one of operands
   std::optional<MatrixUnit> fragments;  // where threads hold known elements of sums
-  // Of the hooks of pairs.
+  // The hooks of pairs have these.
   int64_t held_score = 0, held_inside = 0, weight_keys = 0, small_bits = 0;
   double score_text = 0, weight_text = 0;  // of a score
   int64_t longest_keys = plan.at_longest().keys;

@@ -312,8 +312,8 @@ class DepthwiseSm80Candidate : public RuledCandidate<DepthwiseSm80Case> {
                                 (count(of_unit) * threads));
     cost.parallelism = 1;
     cost.stalls = 1;
-    // What the two barriers wait for are the steps and results of a warp alone: without more the
-    // least launches are estimated at 4.96 us, and take 4.8 (7 x 7 on 14 x 14 x 128).
+    // The two barriers wait for the steps and results of a warp alone: without more the least
+    // launches are estimated at 4.96 us, and take 4.8 (7 x 7 on 14 x 14 x 128).
     cost.round_trips = 1 + waits +
                        (std::ceil(jobs / count(d.warps)) * (steps * kStep + kMatrices) +
                         stored / threads * kResult) /

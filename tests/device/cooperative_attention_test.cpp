@@ -17,7 +17,7 @@ namespace {
 
 // The first Vulkan device with units that multiply the type; "": there is none.
 std::string device_for(DType dtype) {
-  ::setenv("TCC_MATRIX_UNITS", "coopmat", 1);  // of software devices, too
+  ::setenv("TCC_MATRIX_UNITS", "coopmat,coopmat_mma", 1);  // of software devices, too
   for (int number = 0; number < 8; ++number) try {
       const std::string name = str("vulkan:", number);
       if (open_once(name)->target().multiplies("coopmat", dtype, dtype, DType::f32)) return name;

@@ -17,7 +17,7 @@ namespace {
 
 // The first Vulkan device with units that multiply these types; null: there is none.
 std::shared_ptr<runtime::Device> device_for(DType a, DType b, DType sum) {
-  ::setenv("TCC_MATRIX_UNITS", "coopmat", 1);  // of software devices, too
+  ::setenv("TCC_MATRIX_UNITS", "coopmat,coopmat_mma", 1);  // of software devices, too
   for (int number = 0; number < 8; ++number) try {
       auto device = runtime::open_device(str("vulkan:", number));
       if (device->target().multiplies("coopmat", a, b, sum)) return device;

@@ -35,8 +35,8 @@ TEST(Attention, IsRightAtSizesOfRunTime) {
                                       12, {"attention"});
 }
 
-// One kernel would take longer, by its estimate, but the scores of others are 64 GiB, or of bf16,
-// which casts read, 8.
+// One kernel would take longer, by its estimate, but the scores of others are 32 GiB, or 16 of
+// bf16, which casts read.
 TEST(Attention, KeepsNoScoresThatAreLargerThanAllElse) {
   const auto launches = [](int64_t length, const char* type, int64_t depth, const char* target) {
     const std::string operand =

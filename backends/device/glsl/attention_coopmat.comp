@@ -308,7 +308,7 @@ COMPUTED_FETCH(fetch_v, load_v, params_v_vector)
 #define COLUMN_OF(e) i32(floatBitsToUint(places[e]) & 255u)
 #endif
 
-// Each pair of scores of a thread, as hooks are told its place. `of_pair` is its number.
+// Each pair of scores of a thread, as hooks are told its place. PAIR_NUMBER is its number.
 #if params_pairs
 #define EACH_PAIR                                   \
   [[unroll]] for (i32 i = 0; i < TALL; ++i)         \
