@@ -54,9 +54,10 @@ HeldLoads::HeldLoads(const Expr& value, const Axes& axes)
   const int64_t lanes = ir::extent_of(lane_).value();
   const auto of = [&](const Expr& e) {
     if (!depends(e, axes.query)) return Of::key;
-    const SymInt moved =
-        e->index.substitute(axes.query, axes.query + kShared)
-            .substitute(axes.keys, axes.keys + kShared / (is_by_lane_ ? 1 : lanes));
+    SymInt moved = e->index.substitute(axes.query, axes.query + kShared);
+    // Two keys are one pair, whose number is no axis.
+    if (!axes.keys.is_const())
+      moved = moved.substitute(axes.keys, axes.keys + kShared / (is_by_lane_ ? 1 : lanes));
     return moved == e->index ? Of::distance : Of::pair;
   };
   // The outermost loads, which others may be indices of.

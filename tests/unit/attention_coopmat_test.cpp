@@ -122,6 +122,19 @@ TEST_F(AttentionCoopmatTemplate, RefusesWhereTheCompilerIsTooOld) {
   ASSERT_FALSE(seen.passed.empty());
 }
 
+// Two keys are one pair, whose number is no axis of the mask's loads.
+TEST_F(AttentionCoopmatTemplate, TakesMasksOfTwoKeys) {
+  use(true);
+  for (const CoopmatDevice& device : coopmat_devices()) {
+    test::AttentionCase masked = {
+        "attention",
+        test::attention_inputs({1, 4, 4, 64, 2, 64, 64}, "f16") +
+            "  m: {dtype: bool, shape: [64, 2]}\n",
+        "  - {out: [a], op: scaled_dot_product_attention, in: [q, k, v, m]}\n"};
+    EXPECT_FALSE(compiled(masked, coopmat_target(device)).kernels.empty()) << device.name;
+  }
+}
+
 TEST_F(AttentionCoopmatTemplate, SplitsKeysOfFewQueries) {
   use(true);
   const sched::Target target = coopmat_target(coopmat_devices().front());
