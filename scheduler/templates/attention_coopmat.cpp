@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <set>
@@ -63,20 +62,12 @@ kernels::AttentionOperand described(const Region& region, const Target& target,
   return made;
 }
 
-bool calls(const Expr& e, std::initializer_list<ir::Fn> fns) {
-  bool found = false;
-  ir::visit(e, [&](const Expr& node) {
-    found |= node->kind == ir::ExprNode::Kind::call && std::ranges::count(fns, node->fn) > 0;
-  });
-  return found;
-}
-
 // The neighbouring keys that the weight hook of pairs gets: four where these have their random
 // numbers from one call.
 int64_t weight_keys_of_pairs(const AttentionPlan& plan) {
   const int64_t keys = keys_of_weight_hook(plan);
-  const auto random = {ir::Fn::rand_uniform, ir::Fn::rand_normal};
-  return keys == 4 && !calls(plan.weight, random) ? 2 : keys;
+  const bool is_random = calls(plan.weight, {ir::Fn::rand_uniform, ir::Fn::rand_normal});
+  return keys == 4 && !is_random ? 2 : keys;
 }
 
 // The neighbouring keys that a score hook gets where the places of elements are not known. Masks

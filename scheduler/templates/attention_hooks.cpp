@@ -450,14 +450,16 @@ double score_slots(const AttentionPlan& plan) {
   return values.empty() ? 0 : element_work(values, plan.key).slots;
 }
 
+bool calls(const Expr& value, std::initializer_list<ir::Fn> fns) {
+  bool found = false;
+  ir::visit(value, [&](const Expr& node) {
+    found |= node->kind == ir::ExprNode::Kind::call && std::ranges::count(fns, node->fn) > 0;
+  });
+  return found;
+}
+
 void loosen_scores(Kernel& kernel, const AttentionPlan& plan, const char* tanh) {
-  const auto has_tanh = [](const Expr& e) {
-    bool found = false;
-    ir::visit(e, [&](const Expr& node) {
-      found |= node->kind == ir::ExprNode::Kind::call && node->fn == ir::Fn::tanh;
-    });
-    return found;
-  };
+  const auto has_tanh = [](const Expr& e) { return calls(e, {ir::Fn::tanh}); };
   const auto is_stored = [&](const std::vector<Stored>& stored) {
     return std::ranges::any_of(stored, [&](const Stored& s) { return has_tanh(s.value); });
   };

@@ -47,6 +47,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 
 #include "scheduler/kernel.h"
 #include "scheduler/templates/attention_plan.h"
@@ -121,6 +122,9 @@ double score_slots(const AttentionPlan& plan);
 // Issue slots of an element of an operand, whose expression is its factorless one. A copy takes
 // none.
 double operand_slots(const AttentionPlan::Operand& operand);
+
+// Returns whether the value calls one of the functions.
+bool calls(const Expr& value, std::initializer_list<ir::Fn> fns);
 
 // For kernels on matrix units of 16 bits: the tanh of scores is `tanh`, a function of the prelude
 // that is of absolute accuracy, as scores need it, where nothing else of the plan asks for a tanh.

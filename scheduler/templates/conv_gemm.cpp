@@ -181,22 +181,18 @@ Expr index_as(const SymInt& value, DType dtype) { return ir::cast(ir::index_valu
 
 }  // namespace
 
-Hook image_number_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                       std::string name, DType number_type) {
-  ImageVector vector = image_vector(image, bytes, plan, std::move(name));
-  vector.hook.result = number_type;
-  vector.hook.body = {return_value(index_as(vector.number, number_type))};
-  return std::move(vector.hook);
-}
-
-Hook image_inside_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                       std::string name) {
-  ImageVector vector = image_vector(image, bytes, plan, std::move(name));
-  vector.hook.result = DType::i32;
-  const Expr yes = index_as(1, DType::i32);
-  vector.hook.body = {
-      return_value(vector.inside ? ir::select(vector.inside, yes, index_as(0, DType::i32)) : yes)};
-  return std::move(vector.hook);
+void add_image_hooks(Kernel& kernel, const ConvView& image, int64_t bytes,
+                     const ContractionPlan& plan, bool first, DType number_type) {
+  ImageVector number = image_vector(image, bytes, plan, first ? "vector_a" : "vector_b"),
+              presence = image_vector(image, bytes, plan, first ? "inside_a" : "inside_b");
+  number.hook.result = number_type;
+  number.hook.body = {return_value(index_as(number.number, number_type))};
+  const Expr yes = index_as(1, DType::i32), &inside = presence.inside;
+  presence.hook.result = DType::i32;
+  presence.hook.body = {
+      return_value(inside ? ir::select(inside, yes, index_as(0, DType::i32)) : yes)};
+  kernel.hooks.push_back(std::move(number.hook));
+  kernel.hooks.push_back(std::move(presence.hook));
 }
 
 Image device_image(const ConvView& image) {

@@ -37,14 +37,15 @@ void bring_by_vectors(const Region& region, Gemm& product, std::optional<ConvVie
 // Returns whether 32 bits may number the vectors of a buffer, each of `vector` elements. Where dims
 // are open it is true: kernels count the vectors when sizes are known, or number them in 64 bits.
 bool may_have_numbers(const Region& region, int buffer, int64_t vector);
-// `name`(batch, at, k) -> number_type: the number in the image's buffer of the vector of `bytes`
-// that pixel `at` has under tap and channels `k`. It is the sum of what `at` and what `k` add, and
-// means nothing where the window is beyond the image.
-Hook image_number_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                       std::string name, DType number_type);
-// `name`(batch, at, k) -> i32: whether the vector is in the image.
-Hook image_inside_hook(const ConvView& image, int64_t bytes, const ContractionPlan& plan,
-                       std::string name);
+// Adds the hooks that bring the image's vectors of `bytes` for device sources whose threads copy
+// them, as A (`first`) or B:
+//   vector_x(batch, at, k) -> number_type: the number in the image's buffer of the vector that
+//   pixel
+//     `at` has under tap and channels `k`. It is the sum of what `at` and what `k` add, and means
+//     nothing where the window is beyond the image.
+//   inside_x(batch, at, k) -> i32: whether the vector is in the image.
+void add_image_hooks(Kernel& kernel, const ConvView& image, int64_t bytes,
+                     const ContractionPlan& plan, bool first, DType number_type);
 
 // Returns the image as device sources get it. Its pieces waste little of k.
 kernels::Image device_image(const ConvView& image);

@@ -410,13 +410,7 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
     if (operand.load == Load::computed) return writer.operand(first, true);
     need_alignment(kernel, operand);
     if (operand.load == Load::im2col) {
-      const ConvView& image = *s.gemm.image;
-      const auto add = [&](const char* of_a, const char* of_b, auto make, auto... type) {
-        kernel.hooks.push_back(
-            make(image, operand.alignment, s.gemm.plan, first ? of_a : of_b, type...));
-      };
-      add("vector_a", "vector_b", image_number_hook, DType::i32);
-      add("inside_a", "inside_b", image_inside_hook);
+      add_image_hooks(kernel, *s.gemm.image, operand.alignment, s.gemm.plan, first, DType::i32);
     } else {
       kernel.hooks.push_back(chunk_hook(operand, operand.alignment, s.gemm.plan, first != s.swapped,
                                         first ? "chunk_a" : "chunk_b"));

@@ -275,12 +275,8 @@ class GemmSm80Template : public GemmTemplate<Shape, GemmCase<ConvGemm>> {
       }
       need_alignment(kernel, operand);
       const SymInt& elements = kernel.arguments[static_cast<size_t>(operand.view.buffer)].elements;
-      const ConvView& image = *s.gemm.image;
-      kernel.hooks.push_back(image_number_hook(image, operand.alignment, s.gemm.plan,
-                                               first ? "vector_a" : "vector_b",
-                                               elements.is_const() ? DType::i32 : DType::i64));
-      kernel.hooks.push_back(image_inside_hook(image, operand.alignment, s.gemm.plan,
-                                               first ? "inside_a" : "inside_b"));
+      add_image_hooks(kernel, *s.gemm.image, operand.alignment, s.gemm.plan, first,
+                      elements.is_const() ? DType::i32 : DType::i64);
     }
   }
 };
