@@ -100,4 +100,40 @@ std::optional<Layout> layout_of_operand(const Region& region, const ir::Value* o
   return Layout::ordered(shape, order);
 }
 
+namespace {
+
+// Whether `map` of the result's dims onto those of `base` takes each element to another one: a
+// slice does not, nor does a dim that is broadcast.
+bool permutes(const DimMap& map, const ir::Shape& result, const ir::Shape& base) {
+  std::vector<bool> is_met(base.size(), false);
+  for (size_t d = 0; d < map.size(); ++d) {
+    if (map[d] < 0) {
+      if (!result[d].is(1)) return false;
+      continue;
+    }
+    const auto to = static_cast<size_t>(map[d]);
+    if (is_met[to] || !(base[to] == result[d])) return false;
+    is_met[to] = true;
+  }
+  for (size_t d = 0; d < base.size(); ++d)
+    if (!is_met[d] && !base[d].is(1)) return false;
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::vector<SymInt>> permuted_index(const Region& region, const ir::Value* base,
+                                                  const ir::Value* result,
+                                                  std::span<const SymInt> at) {
+  const std::vector<SymInt> same(at.begin(), at.end());
+  if (base == result) return same;
+  const std::optional<DimMap> map = map_dims(region, base, result);
+  if (!map || !permutes(*map, result->shape(), base->shape()))
+    return base->shape() == result->shape() ? std::optional(same) : std::nullopt;
+  std::vector<SymInt> index(base->shape().size(), SymInt(0));
+  for (size_t d = 0; d < at.size(); ++d)
+    if ((*map)[d] >= 0) index[static_cast<size_t>((*map)[d])] = at[d];
+  return index;
+}
+
 }  // namespace tcc::sched

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "scheduler/region.h"
@@ -23,5 +24,12 @@ std::optional<Layout> layout_of_result(const Region& region, const ir::Value* re
                                        const ir::Value* operand, const Layout& of_operand);
 std::optional<Layout> layout_of_operand(const Region& region, const ir::Value* operand,
                                         const ir::Value* result, const Layout& of_result);
+
+// The element of `base`, which the region computes of `result`, that is made of the result's
+// element `at`: where both have the same shape, or the dims of one are those of the other in
+// another order.
+std::optional<std::vector<SymInt>> permuted_index(const Region& region, const ir::Value* base,
+                                                  const ir::Value* result,
+                                                  std::span<const SymInt> at);
 
 }  // namespace tcc::sched

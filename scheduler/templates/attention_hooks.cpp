@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "scheduler/templates/attention_columns.h"
-#include "scheduler/templates/attention_held.h"
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/held_loads.h"
 #include "scheduler/templates/matrix_operand.h"
 #include "scheduler/vectorize.h"
 #include "scheduler/work.h"

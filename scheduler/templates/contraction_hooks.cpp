@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler/templates/common.h"
+#include "scheduler/templates/held_loads.h"
 #include "scheduler/vectorize.h"
 #include "support/checked.h"
 
@@ -85,38 +86,61 @@ Hook ContractionHooks::load(bool of_a, std::string name) const {
   return hook;
 }
 
-Hook ContractionHooks::epilogue(std::span<const int> read) const {
-  int64_t width = tile_.segment;
-  const SymInt m_size = plan_.m.size();
-  const SymInt n_size = plan_.n.size();
+// The hook of a segment of results, and the axes that number the places inside.
+struct ContractionHooks::Segment {
+  Segment(const ContractionHooks& hooks, std::string name)
+      : width(hooks.tile_.segment),
+        m_size(hooks.plan_.m.size()),
+        n_size(hooks.plan_.n.size()),
+        row(SymInt::axis("m", m_size)),
+        v(SymInt::axis("v", width)) {
+    const ContractionTile& tile = hooks.tile_;
+    hook.name = std::move(name);
+    hook.parameters = {Hook::index_parameter("batch", hooks.plan_.batch.size()),
+                       passed_place("row", round_up_to(m_size, tile.block_m)),
+                       passed_place("part", floordiv(round_up_to(n_size, tile.block_n), width))};
+    batch = hook.parameters[0].axis;
+    raw_row = hook.parameters[1].axis;
+    raw_part = hook.parameters[2].axis;
+    if (n_size.divisible_by(width)) {
+      parts = floordiv(n_size, width);
+      part = SymInt::axis("n", parts);
+    }
+  }
+  Variable add(std::string array_name, DType dtype, int64_t elements, bool written = false) {
+    hook.parameters.push_back(
+        Hook::array_parameter(std::move(array_name), dtype, elements, written));
+    return hook.parameters.back().array;
+  }
+
   Hook hook;
-  hook.name = "epilogue";
-  hook.parameters = {Hook::index_parameter("batch", plan_.batch.size()),
-                     passed_place("row", round_up_to(m_size, tile_.block_m)),
-                     passed_place("part", floordiv(round_up_to(n_size, tile_.block_n), width)),
-                     Hook::array_parameter("acc", plan_.accumulator, width, false)};
-  for (size_t i = 0; i < read.size(); ++i)
-    hook.parameters.push_back(Hook::array_parameter("residual", DType::f32, width, false));
-  const SymInt batch = hook.parameters[0].axis, raw_row = hook.parameters[1].axis,
-               raw_part = hook.parameters[2].axis;
-  SymInt row = SymInt::axis("m", m_size);
-  SymInt v = SymInt::axis("v", width);
+  int64_t width;
+  SymInt m_size, n_size, parts;
+  SymInt batch, raw_row, raw_part;  // parameters
+  SymInt row, part, v;
+};
+
+std::vector<Sink> ContractionHooks::sinks(Inliner& inliner, const Segment& of, const Variable& acc,
+                                          const SymInt& col) const {
+  std::vector<Sink> sinks;
+  for (const Stored& s :
+       stored_elements(inliner, region_, plan_, ir::element(acc, of.v), of.batch, of.row, col))
+    sinks.push_back({s.buffer, {}, s.offset, s.value});
+  return sinks;
+}
+
+Hook ContractionHooks::stores(Segment segment, const Variable& acc, const Brought& brought) const {
+  Hook& hook = segment.hook;
+  const int64_t width = segment.width;
+  const SymInt &m_size = segment.m_size, &n_size = segment.n_size, &row = segment.row,
+               &v = segment.v, &raw_row = segment.raw_row, &raw_part = segment.raw_part;
   Expr row_inside = ir::index_less(raw_row, m_size);
   Inliner inliner(region_);
   auto store_at = [&](const SymInt& col, const SymInt& lane) {
-    std::vector<Sink> sinks;
-    Expr acc = ir::element(hook.parameters[3].array, v);
-    for (const Stored& s : stored_elements(inliner, region_, plan_, acc, batch, row, col))
-      sinks.push_back({s.buffer, {}, s.offset, s.value});
+    std::vector<Sink> sinks = this->sinks(inliner, segment, acc, col);
     std::vector<Expr> values;
     for (const Sink& sink : sinks) values.push_back(sink.value);
-    ir::rewrite_all(values, [&](const Expr& e) -> Expr {
-      if (e->kind != ir::ExprNode::Kind::load) return nullptr;
-      const auto brought = std::ranges::find(read, e->buffer);
-      if (brought == read.end()) return nullptr;
-      return ir::element(hook.parameters[static_cast<size_t>(4 + (brought - read.begin()))].array,
-                         v);
-    });
+    brought(values);
     for (size_t i = 0; i < sinks.size(); ++i) sinks[i].value = values[i];
     return vectorize(sinks, lane);
   };
@@ -131,9 +155,9 @@ Hook ContractionHooks::epilogue(std::span<const int> read) const {
     append(lane, store_at(col, 0));
     body.push_back(loop(v, {branch(ir::index_less(number, n_size), std::move(lane))}, true));
     hook.body = guarded(row_inside, std::move(body));
-    return hook;
+    return std::move(hook);
   }
-  const SymInt parts = floordiv(n_size, width), part = SymInt::axis("n", parts);
+  const SymInt &parts = segment.parts, &part = segment.part;
   Block body = store_at(part * width + v, v);
   const Expr guard = ir::all_of(std::vector{row_inside, ir::index_less(raw_part, parts)});
   // Only stores have the condition: what is past the end computes with the last row or part, so
@@ -155,7 +179,70 @@ Hook ContractionHooks::epilogue(std::span<const int> read) const {
   append(places, std::move(body));
   append(hook.body, stores.empty() ? guarded(guard, std::move(places)) : std::move(places));
   append(hook.body, std::move(stores));
-  return hook;
+  return std::move(hook);
+}
+
+Hook ContractionHooks::epilogue(std::span<const int> read) const {
+  Segment segment(*this, "epilogue");
+  const Variable acc = segment.add("acc", plan_.accumulator, segment.width);
+  std::vector<Variable> residuals;
+  for (size_t i = 0; i < read.size(); ++i)
+    residuals.push_back(segment.add("residual", DType::f32, segment.width));
+  const SymInt v = segment.v;
+  return stores(std::move(segment), acc, [&](std::vector<Expr>& values) {
+    ir::rewrite_all(values, [&](const Expr& e) -> Expr {
+      if (e->kind != ir::ExprNode::Kind::load) return nullptr;
+      const auto brought = std::ranges::find(read, e->buffer);
+      if (brought == read.end()) return nullptr;
+      return ir::element(residuals[static_cast<size_t>(brought - read.begin())], v);
+    });
+  });
+}
+
+ContractionHooks::HeldEpilogue ContractionHooks::held_epilogue(bool shares_columns,
+                                                               int64_t most) const {
+  HeldEpilogue held;
+  const Segment place(*this, "epilogue");
+  Segment segment = place;
+  const Variable acc = segment.add("acc", plan_.accumulator, segment.width);
+  if (!segment.n_size.divisible_by(segment.width)) {
+    held.hooks.push_back(stores(std::move(segment), acc, [](std::vector<Expr>&) {}));
+    return held;
+  }
+  Inliner inliner(region_);
+  std::vector<Expr> values;
+  for (const Sink& sink : sinks(inliner, segment, acc, segment.part * segment.width + segment.v))
+    values.push_back(sink.value);
+  // Adds the hook that brings such loads of what is left of the values, and the words that the
+  // epilogue gets.
+  std::vector<std::pair<HeldLoads, Variable>> brought;
+  const auto hold = [&](std::string name, std::string array, HeldLoads::Which which) -> int64_t {
+    Segment of = place;
+    of.hook.name = std::move(name);
+    HeldLoads loads(values, {of.v, of.part, of.row}, which);
+    const int64_t words = loads.words();
+    if (words == 0 || words > most) return 0;
+    const Variable out = of.add(array, DType::u32, words, true);
+    const auto inside = [&](const SymInt& axis, const SymInt& raw, const SymInt& size) {
+      if (!axis.is_const()) of.hook.body.push_back(let_index(axis, clamp_to(raw, size)));
+    };
+    inside(of.row, of.raw_row, of.m_size);
+    inside(of.part, of.raw_part, of.parts);
+    append(of.hook.body, loads.load(out));
+    held.hooks.push_back(std::move(of.hook));
+    const Variable words_of = segment.add(std::move(array), DType::u32, words);
+    for (Expr& value : values) value = loads.read(value, words_of);
+    brought.emplace_back(std::move(loads), words_of);
+    return words;
+  };
+  using Which = HeldLoads::Which;
+  if (shares_columns) held.columns = hold("hold_columns", "columns", Which::of_all_queries);
+  held.held = hold("hold", "held", Which::all);
+  held.hooks.push_back(stores(std::move(segment), acc, [&](std::vector<Expr>& stored) {
+    for (const auto& [loads, words] : brought)
+      for (Expr& value : stored) value = loads.read(value, words);
+  }));
+  return held;
 }
 
 }  // namespace tcc::sched

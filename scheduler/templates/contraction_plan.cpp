@@ -124,36 +124,12 @@ Expr bound_element(Inliner& inliner, const Region& region, const ContractionPlan
 
 namespace {
 
-// Whether `map` of the result's dims onto those of `base` takes each element to another one: a
-// slice does not, nor does a dim that is broadcast.
-bool permutes(const DimMap& map, const ir::Shape& result, const ir::Shape& base) {
-  std::vector<bool> is_met(base.size(), false);
-  for (size_t d = 0; d < map.size(); ++d) {
-    if (map[d] < 0) {
-      if (!result[d].is(1)) return false;
-      continue;
-    }
-    const auto to = static_cast<size_t>(map[d]);
-    if (is_met[to] || !(base[to] == result[d])) return false;
-    is_met[to] = true;
-  }
-  for (size_t d = 0; d < base.size(); ++d)
-    if (!is_met[d] && !base[d].is(1)) return false;
-  return true;
-}
-
 // The element of `base` that is computed of the result's element at `at`: of the same shape, of a
 // permuted one, or of one with as many elements in the same order.
 std::vector<SymInt> base_index(const Region& region, const ir::Value* base, const ir::Value* result,
                                const std::vector<SymInt>& at) {
-  if (base == result || base->shape() == result->shape()) return at;
-  if (const std::optional<DimMap> map = map_dims(region, base, result);
-      map && permutes(*map, result->shape(), base->shape())) {
-    std::vector<SymInt> index(base->shape().size(), SymInt(0));
-    for (size_t d = 0; d < at.size(); ++d)
-      if ((*map)[d] >= 0) index[static_cast<size_t>((*map)[d])] = at[d];
-    return index;
-  }
+  if (std::optional<std::vector<SymInt>> index = permuted_index(region, base, result, at))
+    return *std::move(index);
   return ir::delinearize(ir::linearize(at, result->shape()), base->shape());
 }
 
@@ -243,9 +219,7 @@ void order_axes(const Region& region, const OpAxes& axes, ContractionPlan& plan)
   const std::vector<SymInt> at = plan.op.out(axes.batch, axes.m, axes.n);
   const ir::Value* output = region.outputs[0];
   const StoredThrough through = peel_views(region, output, result);
-  std::vector<SymInt> index = at;
-  if (through.base->shape() != result->shape())
-    index = ir::delinearize(ir::linearize(at, result->shape()), through.base->shape());
+  const std::vector<SymInt> index = base_index(region, through.base, result, at);
   const SymInt offset = region.layout(output).offset(through.output_index(index));
   plan.batch = flatten(axes.kept, axes.kept_extents, offset);
   const FlatAxes flat_m = flatten(axes.wide_m, axes.m_extents, offset),

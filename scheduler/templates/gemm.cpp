@@ -22,6 +22,7 @@ constexpr int64_t kWidest = 16;
 constexpr int64_t kLeastK = 8, kLeastProducts = 1 << 18;
 constexpr int64_t kLeastRows = 64;   // of exact f32, or columns
 constexpr int64_t kMostColumns = 8;  // of a segment
+constexpr int64_t kMostHeld = 8;     // words of a segment that wait in registers
 constexpr int64_t kCopyAlignment = 16;
 
 ContractionTile tile_of_plan(const ContractionTile& tile, bool swapped) {
@@ -263,7 +264,7 @@ GemmWriter::GemmWriter(Kernel& kernel, const Region& region, const Target& targe
       sides_(gemm.sides(swapped)),
       hooks_(region_, gemm_.plan, tile_) {}
 
-void GemmWriter::product(const SymInt& tiles, std::span<const OperandView> residuals) {
+void GemmWriter::sizes(const SymInt& tiles) {
   const std::pair<const char*, SymInt> sizes[] = {
       {"SIZE_M", sides_.rows}, {"SIZE_N", sides_.columns}, {"SIZE_K", gemm_.plan.k.size()}};
   for (const auto& [name, size] : sizes)
@@ -272,6 +273,17 @@ void GemmWriter::product(const SymInt& tiles, std::span<const OperandView> resid
   if (has_open_tiles()) kernel_.counts.push_back({"TILES", tiles});
   kernel_.flops = gemm_.plan.flops();
   if (!gemm_.exact) kernel_.flop_rate = rate_ * 2 / size_bytes(gemm_.dtype);
+}
+
+GemmWriter::HeldWords GemmWriter::held_product(const SymInt& tiles, bool shares_columns) {
+  sizes(tiles);
+  ContractionHooks::HeldEpilogue epilogue = hooks_.held_epilogue(shares_columns, kMostHeld);
+  std::ranges::move(epilogue.hooks, std::back_inserter(kernel_.hooks));
+  return {epilogue.columns, epilogue.held};
+}
+
+void GemmWriter::product(const SymInt& tiles, std::span<const OperandView> residuals) {
+  sizes(tiles);
   std::vector<int> read;
   for (const OperandView& view : residuals) read.push_back(view.buffer);
   kernel_.hooks.push_back(hooks_.epilogue(read));

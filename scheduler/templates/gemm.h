@@ -142,6 +142,12 @@ class GemmWriter {
   // The epilogue, flops, and sizes that come at run time: SIZE_M, SIZE_N, SIZE_K, and TILES where
   // there are open ones. The device source brings these matrices that the epilogue reads.
   void product(const SymInt& tiles, std::span<const OperandView> residuals = {});
+  // The same, but the device source brings what the epilogue loads, as words (held_epilogue).
+  // Returns those of a segment: what rows share, if `shares_columns`, and the others.
+  struct HeldWords {
+    int64_t columns = 0, held = 0;
+  };
+  HeldWords held_product(const SymInt& tiles, bool shares_columns);
   // Returns whether rows, columns or batches come at run time.
   bool has_open_tiles() const;
   // The hooks that bring A (`first`) or B. `vectors`: asynchronous copies are made by threads
@@ -154,6 +160,7 @@ class GemmWriter {
   KernelSequence sequence() &&;
 
  private:
+  void sizes(const SymInt& tiles);
   void add_lines(const MatrixOperand& operand, const std::string& side);
 
   Kernel& kernel_;

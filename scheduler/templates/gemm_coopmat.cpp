@@ -390,11 +390,14 @@ class GemmCoopmatTemplate : public GemmTemplate<Shape, GemmCase<CoopmatGemm>> {
              const Target&) const override {
     TCC_CHECK(s.unit, "a config of no matrix unit");
     const SymInt tiles = s.all_tiles(s.block_m, s.block_n);
-    writer.product(tiles);
+    GemmCoopmat g = s.kernel;
+    const GemmWriter::HeldWords held = writer.held_product(tiles, coopmat::shares_columns(g));
+    g.held_columns = held.columns;
+    g.held = held.held;
     kernel.workgroup = static_cast<int>(coopmat::threads(s.kernel));
     kernel.uses_lanes = true;
     kernel.grid = tiles;
-    kernel.parameters = parameters_of(s.kernel, "GemmCoopmat", "common/gemm_coopmat_shape.h");
+    kernel.parameters = parameters_of(g, "GemmCoopmat", "common/gemm_coopmat_shape.h");
     add_parameters(kernel.parameters, "sizes", coopmat::sizes(s.kernel));
     kernel.needs.extensions = s.gemm.extensions();
     if (s.kernel.direct > 0) kernel.needs.extensions.insert("GL_EXT_buffer_reference2");

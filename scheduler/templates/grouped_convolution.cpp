@@ -1,6 +1,7 @@
 #include "scheduler/templates/grouped_convolution.h"
 
 #include "ir/sizes.h"
+#include "scheduler/dim_map.h"
 #include "scheduler/inline.h"
 #include "scheduler/templates/common.h"
 #include "scheduler/templates/contraction_plan.h"
@@ -32,8 +33,9 @@ OrRefusal<const ir::Node*> grouped_convolution(const Region& region, Innermost i
   for (const SymInt& extent : shape) at.push_back(SymInt::axis("at", extent));
   for (const ir::Value* output : region.outputs) {
     const StoredThrough through = peel_views(region, output, result);
-    if (through.base->shape() != shape) return Refusal{"its results have other shapes"};
-    const SymInt offset = region.layout(output).offset(through.output_index(at));
+    const auto index = permuted_index(region, through.base, result, at);
+    if (!index) return Refusal{"its results have other shapes"};
+    const SymInt offset = region.layout(output).offset(through.output_index(*index));
     const bool channels = innermost == Innermost::channels;
     const SymInt& along = channels ? at[1] : at.back();
     if (along.is_const() || coefficient(offset, along) != 1)
@@ -65,10 +67,11 @@ std::vector<Sink> convolution_results(const Region& region, const ir::Node& conv
   std::vector<Sink> sinks;
   for (const ir::Value* output : region.outputs) {
     const StoredThrough through = peel_views(region, output, result);
+    const std::vector<SymInt> index = permuted_index(region, through.base, result, at).value();
     sinks.push_back({region.slot_of_output(output),
                      {},
-                     region.layout(output).offset(through.output_index(at)),
-                     inliner.value_at(through.base, at)});
+                     region.layout(output).offset(through.output_index(index)),
+                     inliner.value_at(through.base, index)});
   }
   return inliner.asked_elsewhere() ? std::vector<Sink>() : sinks;
 }

@@ -172,6 +172,42 @@ TEST_F(CoopmatTemplate, AStemIsReadByHalvesOfChunks) {
   EXPECT_NE(product.source.find(of_a ? "_a_vector 4" : "_b_vector 4"), std::string::npos);
 }
 
+// A product with a bias of columns and a residual, whose words come before the first sums are
+// staged. A segment of eight columns has four words of 16 bits, one of a single column has one.
+TEST_F(CoopmatTemplate, BringsWhatEpiloguesLoad) {
+  use(true);
+  const sched::Target target = large_nvidia();
+  const auto source_of = [&](int64_t n, const char* dtype) {
+    const exec::Executable executable = compiled(
+        str("tcc: 1\nname: held\ninputs:\n  x: {dtype: f16, shape: [512, 256]}\n  r: {dtype: ",
+            dtype, ", shape: [512, ", n, "]}\nweights:\n  w: {dtype: f16, shape: [", n,
+            ", 256], init: {normal: 0.1}}\n  b: {dtype: f16, shape: [", n,
+            "], init: {normal: 0.1}}\nnodes:\n  - {out: h, op: linear, in: [x, w, b]}\n"
+            "  - {out: y, op: add, in: [h, r]}\noutputs: [y]\n"),
+        target);
+    EXPECT_EQ(executable.kernels.size(), 1u);
+    EXPECT_EQ(executable.kernels[0].template_name, "gemm_coopmat");
+    return executable.kernels[0].source;
+  };
+  const auto words = [](const std::string& source, const std::string& of) {
+    const std::string define = "#define params_" + of + " ";
+    const size_t at = source.find(define);
+    return at == std::string::npos ? -1 : std::stoi(source.substr(at + define.size()));
+  };
+  const std::string source = source_of(512, "f16");
+  EXPECT_EQ(words(source, "held_columns"), 4);
+  EXPECT_EQ(words(source, "held"), 4);
+  // Buffers: w, b, r and the result are b1 to b4.
+  const size_t epilogue = source.find("void epilogue(");
+  const std::string body = source.substr(epilogue, source.find("\n}", epilogue) - epilogue);
+  EXPECT_EQ(body.find("(b2)"), std::string::npos);
+  EXPECT_EQ(body.find("(b3)"), std::string::npos);
+  EXPECT_NE(body.find("(b4)"), std::string::npos);
+
+  EXPECT_EQ(words(source_of(511, "f16"), "held"), 1);
+  EXPECT_EQ(words(source_of(512, "f32"), "held"), 8);
+}
+
 bool validator_knows_matrices() {
   const auto code = backends::compile_glsl(R"(#version 450
 #extension GL_KHR_cooperative_matrix : require

@@ -21,6 +21,8 @@ struct GemmCoopmat {
   Int direct = 0;  // operands that go from memory to registers: 1: B, 2: both
   Int slices = 1;  // groups of subgroups that share the k of a tile
   Int band = 1;    // rows of tiles that are walked together
+  // Words that a segment's epilogue gets, loaded ahead: what all rows share, and the others.
+  Int held_columns = 0, held = 0;
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -41,6 +43,8 @@ struct GemmCoopmat {
     visit("direct", direct);
     visit("slices", slices);
     visit("band", band);
+    visit("held_columns", held_columns);
+    visit("held", held);
   }
 };
 
@@ -71,6 +75,7 @@ struct GemmCoopmatSizes {
   // Sums on their way to the epilogue: lines of a subgroup that are there at once, their elements,
   // and in words the pitch of lines and the place of all of them.
   Int lines = 0, line = 0, line_pitch = 0, slab = 0;
+  Int steps = 0;  // of a thread, a segment each, that pass such lines to the epilogue
 
   template <class Visitor>
   constexpr void each_field(Visitor&& visit) const {
@@ -88,6 +93,7 @@ struct GemmCoopmatSizes {
     visit("line", line);
     visit("line_pitch", line_pitch);
     visit("slab", slab);
+    visit("steps", steps);
   }
 };
 
@@ -162,6 +168,7 @@ constexpr GemmCoopmatSizes sizes(const GemmCoopmat& g) {
   s.line = g.product.swapped ? s.subgroup_m : s.subgroup_n;
   s.line_pitch = chunks_of_sums(s.line) * (kChunkBytes / s.word_bytes);
   s.slab = s.lines * s.line_pitch;
+  s.steps = ceil_div(s.lines * s.line / g.product.segment, g.subgroup * g.slices);
   // Paired tiles are two of A and one of B.
   const Int tiles = g.direct == 2   ? 0
                     : g.direct == 1 ? g.stages * s.a.words
@@ -253,6 +260,11 @@ constexpr Int turn_elements(const GemmCoopmat& g) {
 }
 constexpr bool legal_length(const GemmCoopmat& g) { return turn_products(g) <= 128; }
 constexpr bool legal_slices(const GemmCoopmat& g) { return g.slices <= k_tiles(g); }
+// A thread's segments are of the same columns.
+constexpr bool shares_columns(const GemmCoopmat& g) {
+  const Int line = g.product.swapped ? subgroup_m(g) : subgroup_n(g);
+  return g.subgroup * g.slices % (line / g.product.segment) == 0;
+}
 // The lines of results that a subgroup stages are whole segments of the epilogue.
 constexpr bool legal_lines(const GemmCoopmat& g) {
   const Int line = g.product.swapped ? subgroup_m(g) : subgroup_n(g);

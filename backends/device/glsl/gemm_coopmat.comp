@@ -24,7 +24,10 @@
 // major_k: memory is contiguous along k; `at` is a row (of B: a column), `k` counts chunks or vectors. Otherwise it is
 // contiguous along m (of B: n); `at` counts chunks or vectors, `k` is an element of k.
 // epilogue(batch, row, part, acc) gets `segment` neighbouring columns from segment * part on, and guards itself; where
-// swapped, neighbouring rows of column `row`: the operands have changed sides, so that results lie along m.
+// swapped, neighbouring rows of column `row`: the operands have changed sides, so that results lie along m. What it loads
+// comes ahead of it, as words that are further arguments:
+//   hold_columns(batch, row, part, words)  params_held_columns words, the same ones for all rows
+//   hold(batch, row, part, words)          params_held words
 #ifndef params_block_m  // compiled after the prelude alone, with default parameters and hooks that do the least
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference2 : require
@@ -89,10 +92,13 @@
 #define params_sizes_line 64
 #define params_sizes_line_pitch 17
 #define params_sizes_slab 272
+#define params_sizes_steps 4
 #define params_paired 0
 #define params_direct 0
 #define params_slices 1
 #define params_band 8
+#define params_held_columns 0
+#define params_held 0
 #define A_BUFFER b0
 #define B_BUFFER b1
 #define WORKGROUP 128
@@ -685,6 +691,30 @@ TCC_ENTRY {
 #else
 #define SLICES_MEET barrier()
 #endif
+  // A thread's steps, each of which is a segment. What their epilogues load is on its way before the first sums are staged:
+  // loads of a later slab would wait for the stores of this one.
+#define SEGMENTS (LINE / SEGMENT)
+#define STEP(step) (lane + (slice + (step) * params_slices) * params_subgroup)
+#define STEP_LINE(slab, step) (first_line + (slab) * SLAB_LINES + STEP(step) / SEGMENTS)
+#define STEP_PART(step) (first_column / SEGMENT + STEP(step) % SEGMENTS)
+#if params_held_columns
+#define HELD_COLUMNS , columns
+  u32 columns[params_held_columns];
+  hold_columns(TCC_BUFFERS batch, first_line, STEP_PART(0), columns);
+#else
+#define HELD_COLUMNS
+#endif
+#if params_held
+#define HELD(step) , held[slab][step]
+#define EACH_STEP(step) [[unroll]] for (i32 step = 0; step < params_sizes_steps; ++step)
+  u32 held[SLABS][params_sizes_steps][params_held];
+  [[unroll]] for (i32 slab = 0; slab < SLABS; ++slab)
+    [[unroll]] for (i32 step = 0; step < params_sizes_steps; ++step)
+      hold(TCC_BUFFERS batch, STEP_LINE(slab, step), STEP_PART(step), held[slab][step]);
+#else
+#define HELD(step)
+#define EACH_STEP(step) [[dont_unroll]] for (i32 step = 0; step < params_sizes_steps; ++step)
+#endif
   i32 first_staged = subgroup * SLAB_WORDS, staged = first_staged + slice * (SUBGROUPS * SLAB_WORDS);
   [[unroll]] for (i32 slab = 0; slab < SLABS; ++slab) {
     if (slab > 0) SLICES_MEET;
@@ -698,16 +728,17 @@ TCC_ENTRY {
                    gl_CooperativeMatrixLayoutRowMajor);
 #endif
     SLICES_MEET;
-    [[dont_unroll]] for (i32 n = lane + slice * params_subgroup; n < SLAB_LINES * LINE / SEGMENT;
-                         n += params_subgroup * params_slices) {
-      i32 line = n / (LINE / SEGMENT), column = n % (LINE / SEGMENT) * SEGMENT;
+    EACH_STEP(step) {
+      i32 n = STEP(step);
+      if (n >= SLAB_LINES * SEGMENTS) break;
+      i32 line = n / SEGMENTS, column = n % SEGMENTS * SEGMENT;
       i32 at = first_staged + line * LINE_PITCH;
       ACC sums[SEGMENT];
       EACH_STAGED_SUM(at, column, v, sum, sums[v] = sum)
       [[unroll]] for (i32 other = 1; other < params_slices; ++other) {
         EACH_STAGED_SUM(at + other * (SUBGROUPS * SLAB_WORDS), column, v, sum, sums[v] += sum)
       }
-      epilogue(TCC_BUFFERS batch, first_line + slab * SLAB_LINES + line, first_column / SEGMENT + column / SEGMENT, sums);
+      epilogue(TCC_BUFFERS batch, STEP_LINE(slab, step), STEP_PART(step), sums HELD_COLUMNS HELD(step));
     }
   }
 }

@@ -1,4 +1,4 @@
-#include "scheduler/templates/attention_held.h"
+#include "scheduler/templates/held_loads.h"
 
 #include <algorithm>
 
@@ -45,13 +45,13 @@ Expr element_of(const Expr& bits, const ExprNode& load) {
 
 }  // namespace
 
-HeldLoads::HeldLoads(const Expr& value, const Axes& axes)
+HeldLoads::HeldLoads(std::span<const Expr> values, const Axes& axes, Which which)
     : lane_(axes.lane), is_by_lane_(axes.is_by_lane) {
+  const int64_t lanes = this->lanes();
   AxisUse use;
   const auto depends = [&](const Expr& e, const SymInt& axis) {
     return !axis.is_const() && use.of(e).free.contains(axis.as_atom());
   };
-  const int64_t lanes = ir::extent_of(lane_).value();
   const auto of = [&](const Expr& e) {
     if (!depends(e, axes.query)) return Of::key;
     SymInt moved = e->index.substitute(axes.query, axes.query + kShared);
@@ -61,21 +61,26 @@ HeldLoads::HeldLoads(const Expr& value, const Axes& axes)
     return moved == e->index ? Of::distance : Of::pair;
   };
   // The outermost loads, which others may be indices of.
-  ir::rewrite(value, [&](const Expr& e) -> Expr {
+  const auto hold = [&](const Expr& e) -> Expr {
     if (e->kind != ExprNode::Kind::load) return nullptr;
-    if (!fits_a_word(e->stored) || !(depends(e, lane_) || depends(e, axes.keys))) return e;
+    if (!fits_a_word(e->stored)) return e;
+    if (which == Which::by_keys && !depends(e, lane_) && !depends(e, axes.keys)) return e;
+    if (which == Which::of_all_queries && depends(e, axes.query)) return e;
     const auto is_same = [&](const Held& held) { return ir::compare(held.load, e) == 0; };
     if (std::ranges::any_of(loads_, is_same)) return e;
     Held held = {e, Form::each, of(e)};
     if (!is_by_lane_ && !depends(e, lane_))
       held.form = Form::shared;
-    else if (is_half(e->stored) && lanes == 2 && (held.of == Of::pair || is_vector(*e)))
+    else if (is_half(e->stored) && lanes % 2 == 0 && (held.of == Of::pair || is_vector(*e))) {
       held.form = Form::halves;
-    else
+      held.words = lanes / 2;
+    } else {
       held.words = lanes;
+    }
     loads_.push_back(std::move(held));
     return e;
-  });
+  };
+  for (const Expr& value : values) ir::rewrite(value, hold);
   std::ranges::stable_partition(loads_, [](const Held& held) { return held.of == Of::distance; });
   for (Held& held : loads_) {
     held.first = words_;
@@ -86,7 +91,7 @@ HeldLoads::HeldLoads(const Expr& value, const Axes& axes)
 // Neighbours in memory are one vector.
 bool HeldLoads::is_vector(const ExprNode& load) const {
   return !is_by_lane_ && load.stored != DType::boolean &&
-         load.index.substitute(lane_, 0) + lane_ == load.index;
+         at_lane(load.index, 0) + lane_ == load.index;
 }
 
 int64_t HeldLoads::words_of(Of of) const {
@@ -100,7 +105,9 @@ int64_t HeldLoads::words_of_distances() const { return words_of(Of::distance); }
 int64_t HeldLoads::words_apart() const { return words_of(Of::pair); }
 
 // Where a lane's half of a word begins.
-Expr HeldLoads::half_of_lane() const { return ir::cast(ir::index_value(lane_ * 16), DType::u32); }
+Expr HeldLoads::half_of_lane() const {
+  return ir::cast(ir::index_value(mod(lane_, 2) * 16), DType::u32);
+}
 
 Block HeldLoads::load_lane(const Variable& held) const {
   Block block;
@@ -108,8 +115,9 @@ Block HeldLoads::load_lane(const Variable& held) const {
     const Expr bits = bits_of(of.load, of.load->stored);
     if (of.form == Form::halves) {
       const Expr half = ir::call(Fn::shift_left, {bits, half_of_lane()});
-      block.push_back(set_element(held, of.first,
-                                  ir::call(Fn::bitwise_or, {ir::element(held, of.first), half})));
+      const SymInt word = of.first + word_of_lane();
+      block.push_back(
+          set_element(held, word, ir::call(Fn::bitwise_or, {ir::element(held, word), half})));
     } else {
       block.push_back(set_element(held, of.first + lane_, bits));
     }
@@ -119,13 +127,12 @@ Block HeldLoads::load_lane(const Variable& held) const {
 
 Block HeldLoads::load(const Variable& held) const {
   if (is_by_lane_) return load_lane(held);
-  const int64_t lanes = ir::extent_of(lane_).value();
+  const int64_t lanes = this->lanes();
   Block block;
   for (const Held& of : loads_) {
     const ExprNode& load = *of.load;
     const auto bits_at = [&](int64_t lane) {
-      const SymInt index = load.index.substitute(lane_, lane);
-      return bits_of(ir::load(load.buffer, load.stored, index), load.stored);
+      return bits_of(ir::load(load.buffer, load.stored, at_lane(load.index, lane)), load.stored);
     };
     if (of.form == Form::shared) {
       block.push_back(set_element(held, of.first, bits_at(0)));
@@ -136,7 +143,7 @@ Block HeldLoads::load(const Variable& held) const {
       const bool narrow = is_low_precision(load.stored);
       const Variable x = ir::new_variable("x", narrow ? DType::u16 : load.dtype);
       block.push_back(array(x, lanes));
-      block.push_back(load_vector(x, load.buffer, load.index.substitute(lane_, 0), lanes));
+      block.push_back(load_vector(x, load.buffer, at_lane(load.index, 0), lanes));
       for (int64_t lane = 0; lane < lanes; ++lane) {
         const Expr element = ir::element(x, lane);
         bits.push_back(narrow ? ir::cast(element, DType::u32) : bits_of(element, load.stored));
@@ -145,8 +152,11 @@ Block HeldLoads::load(const Variable& held) const {
       for (int64_t lane = 0; lane < lanes; ++lane) bits.push_back(bits_at(lane));
     }
     if (of.form == Form::halves) {
-      const Expr high = ir::call(Fn::shift_left, {bits[1], number(16)});
-      block.push_back(set_element(held, of.first, ir::call(Fn::bitwise_or, {bits[0], high})));
+      for (size_t lane = 0; lane < bits.size(); lane += 2) {
+        const Expr high = ir::call(Fn::shift_left, {bits[lane + 1], number(16)});
+        block.push_back(set_element(held, of.first + static_cast<int64_t>(lane / 2),
+                                    ir::call(Fn::bitwise_or, {bits[lane], high})));
+      }
       continue;
     }
     for (int64_t lane = 0; lane < lanes; ++lane)
@@ -162,7 +172,7 @@ Expr HeldLoads::read(const Expr& value, const Variable& held) const {
       if (ir::compare(of.load, e) != 0) continue;
       if (of.form == Form::shared) return element_of(ir::element(held, of.first), *e);
       if (of.form == Form::each) return element_of(ir::element(held, of.first + lane_), *e);
-      const Expr word = ir::element(held, of.first);
+      const Expr word = ir::element(held, of.first + word_of_lane());
       const Expr half = ir::call(Fn::shift_right, {word, half_of_lane()});
       // A shift to the left drops the other half: no mask is needed.
       return element_of(
