@@ -8,6 +8,7 @@
 #include "backends/build_executable.h"
 #include "ir/append.h"
 #include "ir/counted_dims.h"
+#include "ir/index_inputs.h"
 #include "ir/layers.h"
 #include "ir/passes/common_subexpressions.h"
 #include "ir/passes/convert_precision.h"
@@ -120,6 +121,7 @@ std::vector<GraphStage> graph_stages(WholeOps& ops) {
          auto bound =
              std::make_unique<ir::Graph>(ir::bind_dims(*graph, options.dims, options.open_dims));
          ir::check_growing_states(*graph, *bound);
+         ir::set_index_ranges(*bound);
          graph = std::move(bound);
        }},
       {"precision",

@@ -76,4 +76,11 @@ std::optional<IndexRange> index_range(const Graph& bound, const Value& input) {
   return std::nullopt;
 }
 
+void set_index_ranges(Graph& bound) {
+  for (Value* input : bound.inputs)
+    if (!input->random_range && is_integer(input->dtype()))
+      if (const auto range = index_range(bound, *input))
+        input->random_range = {range->least, range->most + 1};
+}
+
 }  // namespace tcc::ir

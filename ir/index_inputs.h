@@ -20,4 +20,8 @@ struct IndexRange {
 // converted; those of the first where there are several; nothing where any integers will do.
 std::optional<IndexRange> index_range(const Graph& bound, const Value& input);
 
+// Makes such a range the one of random draws of each input that has none of its own, so that what
+// draws inputs of parts of the graph, as a tuner does, knows it after ops are taken apart.
+void set_index_ranges(Graph& bound);
+
 }  // namespace tcc::ir

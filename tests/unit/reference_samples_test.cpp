@@ -205,6 +205,27 @@ TEST(ReferenceSamplesTest, TheGateAllowsTf32WhereMatrixUnitsMayReadIt) {
   }
 }
 
+// A kernel that is tuned for pages of which it reads a few, or for keys of which it sees a few, is
+// tuned for nothing.
+TEST(ReferenceSamplesTest, DrawsIndicesThatMakeSense) {
+  const Fixture fixture(
+      "q: {dtype: f32, shape: [2, 4, 1, 16]}, k: {dtype: f32, shape: [90, 8, 2, 16]}, "
+      "v: {dtype: f32, shape: [90, 8, 2, 16]}, table: {dtype: i32, shape: [2, 40]}, "
+      "lengths: {dtype: i32, shape: [2]}",
+      "{out: y, op: paged_attention, in: [q, k, v, table, lengths], is_causal: true}");
+  const auto range_of = [&](const char* name) {
+    for (const sched::Region& region : fixture.scheduled.regions)
+      for (size_t i = 0; i < region.inputs.size(); ++i)
+        if (region.inputs[i]->name == name) {
+          const BenchInput input = bench_job(region, 1).inputs[i];
+          return std::pair(input.int_low, input.int_high);
+        }
+    return std::pair<int64_t, int64_t>();
+  };
+  EXPECT_EQ(range_of("table"), (std::pair<int64_t, int64_t>(0, 90)));
+  EXPECT_EQ(range_of("lengths"), (std::pair<int64_t, int64_t>(1, 321)));
+}
+
 // Sums that cancel afterwards: what a right kernel rounds is more than the gate's tolerance of what
 // remains, and is allowed for; defects are not.
 TEST(ReferenceSamplesTest, CancellingSumsAreHeldAgainstTheirNoise) {

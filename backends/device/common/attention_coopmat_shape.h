@@ -209,9 +209,14 @@ constexpr AttentionCoopmatSizes sizes(const AttentionCoopmat& a) {
   s.words = tile_words(a);
   return s;
 }
-// The tiles, two numbers for each row, and bounds of the keys that rows see.
+// The places of keys, or values, of two tiles, where they lie apart.
+constexpr Int place_bytes(const AttentionCoopmat& a, const AttentionOperand& x) {
+  return x.load == Load::tiles && x.apart ? 8 * a.block_k : 0;
+}
+// The tiles, two numbers for each row, bounds of the keys that rows see, and places.
 constexpr Int shared_bytes(const AttentionCoopmat& a) {
-  return 16 * tile_words(a) + 8 * a.block_q * a.subgroups_k + (a.by_query ? 16 : 0);
+  return 16 * tile_words(a) + 8 * a.block_q * a.subgroups_k + (a.by_query ? 16 : 0) +
+         place_bytes(a, a.k) + place_bytes(a, a.v);
 }
 
 // ---- registers

@@ -251,8 +251,19 @@ TILES_FETCH(fetch_q, Q_BUFFER, LEAST(row, SIZE_QUERIES - 1), params_depth, COLUM
 COMPUTED_FETCH(fetch_q, load_q, params_q_vector)
 #define Q_BASE(batch) 0
 #endif
-#if params_k_load == Load_tiles && params_k_apart
-APART_FETCH(fetch_k, K_BUFFER, row_k, params_depth)
+// Keys that lie apart: their places, as numbers of chunks, are in shared memory before their tile is loaded. A load that
+// waits for its place would wait twice, and threads that share a row would all look for it.
+#define K_APART (params_k_load == Load_tiles && params_k_apart)
+#define V_APART (params_v_load == Load_tiles && params_v_apart)
+#define PLACED_FETCH(fetch, buffer, depth)                                   \
+  uvec4 fetch(i32 place, i32 chunk) {                                        \
+    const i32 chunks = (depth) / CHUNK;                                      \
+    uvec4 bits = Chunks(buffer).v[place + LEAST(chunk, chunks - 1)];         \
+    return chunk < chunks ? bits : uvec4(0);                                 \
+  }
+#if K_APART
+shared i32 places_k[2][BLOCK_K];
+PLACED_FETCH(fetch_k, K_BUFFER, params_depth)
 #define K_BASE(batch) 0
 #elif params_k_load == Load_tiles
 TILES_FETCH(fetch_k, K_BUFFER, KEY(row), params_depth, COLUMNS, params_k_stride)
@@ -261,8 +272,9 @@ TILES_FETCH(fetch_k, K_BUFFER, KEY(row), params_depth, COLUMNS, params_k_stride)
 COMPUTED_FETCH(fetch_k, load_k, params_k_vector)
 #define K_BASE(batch) 0
 #endif
-#if params_v_load == Load_tiles && params_v_apart
-APART_FETCH(fetch_v, V_BUFFER, row_v, params_depth_v)
+#if V_APART
+shared i32 places_v[2][BLOCK_K];
+PLACED_FETCH(fetch_v, V_BUFFER, params_depth_v)
 #define V_BASE(batch) 0
 #elif params_v_load == Load_tiles
 TILES_FETCH(fetch_v, V_BUFFER, KEY(row), params_depth_v, COLUMNS_V, params_v_stride)
@@ -507,15 +519,37 @@ TCC_ENTRY {
 
 #define K_PIECES (BLOCK_K * (COLUMNS / CHUNK))
 #define V_PIECES (BLOCK_K * (COLUMNS_V / CHUNK))
-#define FETCH_K(tile)  \
+  // Tiles are asked for behind the last one, too, which then comes again: `at` may be one or two less than `first`.
+#define TILE_AT(at) MOST(at, first)
+#if K_APART
+#define FETCH_K(at)    \
   EACH_PIECE(K_PIECES) \
-  next_k[r] = fetch_k(base_k, batch0, (tile) * BLOCK_K + PIECE / (COLUMNS / CHUNK), PIECE % (COLUMNS / CHUNK));
+  next_k[r] = fetch_k(places_k[(at) & 1][PIECE / (COLUMNS / CHUNK)], PIECE % (COLUMNS / CHUNK));
+#define FIND_K(at) EACH_PIECE(BLOCK_K) found_k[r] = i32(row_k(TCC_BUFFERS batch0, TILE_AT(at) * BLOCK_K + PIECE) / 8);
+#define PLACE_K(at) EACH_PIECE(BLOCK_K) places_k[(at) & 1][PIECE] = found_k[r];
+#else
+#define FETCH_K(at)    \
+  EACH_PIECE(K_PIECES) \
+  next_k[r] = fetch_k(base_k, batch0, TILE_AT(at) * BLOCK_K + PIECE / (COLUMNS / CHUNK), PIECE % (COLUMNS / CHUNK));
+#define FIND_K(at)
+#define PLACE_K(at)
+#endif
 #define PUT_K(slot)    \
   EACH_PIECE(K_PIECES) \
   put((slot) + PIECE / (COLUMNS / CHUNK) * K_PITCH + PIECE % (COLUMNS / CHUNK), next_k[r]);
-#define FETCH_V(tile)  \
+#if V_APART
+#define FETCH_V(at)    \
   EACH_PIECE(V_PIECES) \
-  next_v[r] = fetch_v(base_v, batch0, (tile) * BLOCK_K + PIECE / (COLUMNS_V / CHUNK), PIECE % (COLUMNS_V / CHUNK));
+  next_v[r] = fetch_v(places_v[(at) & 1][PIECE / (COLUMNS_V / CHUNK)], PIECE % (COLUMNS_V / CHUNK));
+#define FIND_V(at) EACH_PIECE(BLOCK_K) found_v[r] = i32(row_v(TCC_BUFFERS batch0, TILE_AT(at) * BLOCK_K + PIECE) / 8);
+#define PLACE_V(at) EACH_PIECE(BLOCK_K) places_v[(at) & 1][PIECE] = found_v[r];
+#else
+#define FETCH_V(at)    \
+  EACH_PIECE(V_PIECES) \
+  next_v[r] = fetch_v(base_v, batch0, TILE_AT(at) * BLOCK_K + PIECE / (COLUMNS_V / CHUNK), PIECE % (COLUMNS_V / CHUNK));
+#define FIND_V(at)
+#define PLACE_V(at)
+#endif
 #define PUT_V(slot)    \
   EACH_PIECE(V_PIECES) \
   put((slot) + V_AT + PIECE / (COLUMNS_V / CHUNK) * V_PITCH + PIECE % (COLUMNS_V / CHUNK), next_v[r]);
@@ -523,6 +557,16 @@ TCC_ENTRY {
   if (first < end) {
     i32 base_k = K_BASE(batch0), base_v = V_BASE(batch0);
     uvec4 next_k[ROUNDS(K_PIECES)], next_v[ROUNDS(V_PIECES)];
+#if K_APART || V_APART
+    i32 found_k[ROUNDS(BLOCK_K)], found_v[ROUNDS(BLOCK_K)];
+    [[unroll]] for (i32 ahead = 1; ahead <= 2; ++ahead) {
+      FIND_K(end - ahead)
+      FIND_V(end - ahead)
+      PLACE_K(end - ahead)
+      PLACE_V(end - ahead)
+    }
+    barrier();
+#endif
     FETCH_K(end - 1)
     PUT_K(0)
     FETCH_V(end - 1)
