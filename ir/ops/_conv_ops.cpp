@@ -53,7 +53,7 @@ void require_weight_rank(const InferContext& context, int spatial) {
 
 int64_t checked_groups(const InferContext& context, const SymInt& divided, std::string_view what) {
   const int64_t groups = context.node.attr<int64_t>("groups");
-  context.require(groups >= 1 && divided.divisible_by(groups),
+  context.require(groups >= 1 && may_be_divided(divided, groups),
                   str("groups ", groups, " does not divide the ", divided, " ", what));
   return groups;
 }

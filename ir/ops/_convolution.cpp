@@ -5,6 +5,7 @@
 #include "ir/ops/_attributes.h"
 #include "ir/ops/_gemm.h"
 #include "ir/ops/_index_loop.h"
+#include "ir/ops/_operands.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -108,10 +109,10 @@ ConvolutionGeometry convolution_geometry(const InferContext& context) {
   }
   const int64_t groups = context.node.attr<int64_t>("groups");
   context.require(groups >= 1, str("groups must be positive, not ", groups));
-  context.require(x[1] == checked_size(context, weight[1], groups),
+  context.require(may_be_equal(x[1], checked_size(context, weight[1], groups)),
                   str("x has ", x[1], " channels; weight ", shape_text(weight), " and groups ",
                       groups, " expect ", weight[1] * groups));
-  context.require(weight[0].divisible_by(groups),
+  context.require(may_be_divided(weight[0], groups),
                   str("groups ", groups, " does not divide the ", weight[0], " output channels"));
   auto geometry = make_geometry(kernel, spatial_ints(context, "stride", rank, 1),
                                 spatial_ints(context, "padding", 2 * rank, -(int64_t{1} << 31)),

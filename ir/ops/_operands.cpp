@@ -26,6 +26,10 @@ bool may_be_equal(const Shape& a, const Shape& b) {
                             [](const SymInt& x, const SymInt& y) { return may_be_equal(x, y); });
 }
 
+bool may_be_divided(const SymInt& size, int64_t by) {
+  return size.divisible_by(by) || may_be_equal(mod(size, by), 0);
+}
+
 void require_shape(const InferContext& context, size_t k, const Shape& shape,
                    std::string_view what) {
   const Type* type = k < context.inputs.size() ? context.inputs[k] : nullptr;

@@ -13,6 +13,8 @@ void require_float(const InferContext& context, size_t k = 0);
 // count as equal; Graph::bind infers again, with numbers.
 bool may_be_equal(const SymInt& a, const SymInt& b);
 bool may_be_equal(const Shape& a, const Shape& b);
+// The same of a size that `by`, above 0, divides.
+bool may_be_divided(const SymInt& size, int64_t by);
 // Fails where operand `k`, if given, has another shape by may_be_equal(); `what` names the shape in
 // the message.
 void require_shape(const InferContext& context, size_t k, const Shape& shape,

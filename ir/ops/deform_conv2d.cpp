@@ -21,9 +21,9 @@ std::vector<Type> infer(const InferContext& context) {
   context.require(x.shape.size() == 4 && weight.size() == 4,
                   "x must be [N, C, H, W] and weight [O, C/groups, kernel]");
   const int64_t groups = context.node.attr<int64_t>("groups");
-  context.require(groups >= 1 && weight[0].divisible_by(groups),
+  context.require(groups >= 1 && may_be_divided(weight[0], groups),
                   str("groups ", groups, " does not divide the ", weight[0], " output channels"));
-  context.require(x.shape[1] == checked_size(context, weight[1], groups),
+  context.require(may_be_equal(x.shape[1], checked_size(context, weight[1], groups)),
                   str("x has ", x.shape[1], " channels; weight ", shape_text(weight),
                       " and groups ", groups, " expect ", weight[1] * groups));
   require_shape(context, kBias, {weight[0]}, "[output channels]");

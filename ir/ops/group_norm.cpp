@@ -10,7 +10,7 @@ std::vector<Type> infer_group_norm(const InferContext& context) {
   const Type& x = *context.inputs[0];
   context.require(x.shape.size() >= 2, "x must be [N, C, ...]");
   const int64_t groups = context.node.attr<int64_t>("num_groups");
-  context.require(groups >= 1 && x.shape[1].divisible_by(groups),
+  context.require(groups >= 1 && may_be_divided(x.shape[1], groups),
                   str("num_groups ", groups, " does not divide the ", x.shape[1], " channels"));
   require_shape(context, 1, {x.shape[1]}, "[C]");
   require_shape(context, 2, {x.shape[1]}, "[C]");

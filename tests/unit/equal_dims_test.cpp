@@ -120,5 +120,18 @@ TEST(EqualDims, AreHeldToTheShapesOfInputs) {
                "specialize: 'T' is P+S: name sizes of its dims");
 }
 
+// Groups are believed to divide a dim with a name until a number stands in for it.
+TEST(EqualDims, GroupsDivideChannelsOfAnyName) {
+  const Graph graph = parse_yaml_graph(
+      "tcc: 1\nname: grouped\ndims: {C: 8}\ninputs:\n"
+      "  x: {dtype: f32, shape: [1, C, 8, 8]}\n  w: {dtype: f32, shape: [C, 2, 3, 3]}\n"
+      "nodes:\n  - {out: y, op: conv2d, in: [x, w], groups: 4}\n"
+      "  - {out: z, op: group_norm, in: [y], num_groups: 4}\noutputs: [z]\n",
+      "grouped.yaml", ".");
+  EXPECT_EQ(graph.bind({{"C", 8}}).outputs[0]->shape()[1], SymInt(8));
+  EXPECT_ERROR(graph.bind({{"C", 6}}), "groups 4 does not divide the 6 output channels");
+  EXPECT_ERROR(graph.bind({{"C", 12}}), "x has 12 channels");
+}
+
 }  // namespace
 }  // namespace tcc::ir

@@ -159,6 +159,20 @@ TEST(CompilingDriver, DefaultsSpillNoRegisters) {
     add("linear, gelu " + t,
         value("x", "1024, 768") + ", " + value("w", "3072, 768") + ", " + value("b", "3072"),
         "{out: p, op: linear, in: [x, w, b]}, {out: y, op: gelu, in: [p]}", "y");
+    // Epilogues have what they load in registers.
+    add("linear, residual " + t,
+        value("x", "4096, 768") + ", " + value("w", "768, 768") + ", " + value("b", "768") + ", " +
+            value("r", "4096, 768"),
+        "{out: p, op: linear, in: [x, w, b]}, {out: y, op: add, in: [p, r]}", "y");
+    add("linear, residual of f32 " + t,
+        value("x", "4096, 768") + ", " + value("w", "768, 768") +
+            ", r: {dtype: f32, shape: [4096, 768]}",
+        "{out: p, op: linear, in: [x, w]}, {out: y, op: add, in: [p, r]}", "y");
+    add("pages " + t,
+        value("q", "16, 32, 1, 128") + ", " + value("k", "512, 16, 8, 128") + ", " +
+            value("v", "512, 16, 8, 128") +
+            ", table: {dtype: i32, shape: [16, 32]}, lengths: {dtype: i32, shape: [16]}",
+        "{out: y, op: paged_attention, in: [q, k, v, table, lengths]}", "y");
     add("layer norm " + t, value("x", "4096, 768") + ", " + value("w", "768"),
         "{out: y, op: layer_norm, in: [x, w], normalized_shape: [768]}", "y");
     add("one row " + t, value("x", "1, 4096") + ", " + value("w", "4096, 4096"),

@@ -166,7 +166,10 @@ constexpr GemmCoopmatSizes sizes(const GemmCoopmat& g) {
   // A subgroup stages the lines of one row of its units, or where swapped of one column.
   s.lines = g.product.swapped ? g.unit_n : g.unit_m;
   s.line = g.product.swapped ? s.subgroup_m : s.subgroup_n;
-  s.line_pitch = chunks_of_sums(s.line) * (kChunkBytes / s.word_bytes);
+  // Four threads store the pairs of a row where fragments lie as mma.sync's: rows are two chunks
+  // apart modulo the banks. Where swapped, a pair is of two lines, and one chunk does.
+  s.line_pitch =
+      (chunks_of_sums(s.line) + (g.product.swapped ? 0 : 1)) * (kChunkBytes / s.word_bytes);
   s.slab = s.lines * s.line_pitch;
   s.steps = ceil_div(s.lines * s.line / g.product.segment, g.subgroup * g.slices);
   // Paired tiles are two of A and one of B.

@@ -90,8 +90,8 @@
 #define params_sizes_straight_b 0
 #define params_sizes_lines 16
 #define params_sizes_line 64
-#define params_sizes_line_pitch 17
-#define params_sizes_slab 272
+#define params_sizes_line_pitch 18
+#define params_sizes_slab 288
 #define params_sizes_steps 4
 #define params_paired 0
 #define params_direct 0
