@@ -22,7 +22,7 @@ constexpr int64_t kWidest = 16;
 constexpr int64_t kLeastK = 8, kLeastProducts = 1 << 18;
 constexpr int64_t kLeastRows = 64;   // of exact f32, or columns
 constexpr int64_t kMostColumns = 8;  // of a segment
-constexpr int64_t kMostHeld = 8;     // words of a segment that wait in registers
+constexpr int64_t kMostHeld = 12;    // words of a segment that wait in registers
 constexpr int64_t kCopyAlignment = 16;
 
 ContractionTile tile_of_plan(const ContractionTile& tile, bool swapped) {

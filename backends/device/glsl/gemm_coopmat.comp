@@ -691,8 +691,8 @@ TCC_ENTRY {
 #else
 #define SLICES_MEET barrier()
 #endif
-  // A thread's steps, each of which is a segment. What their epilogues load is on its way before the first sums are staged:
-  // loads of a later slab would wait for the stores of this one.
+  // A thread's steps, each of which is a segment. What their epilogues load is on its way before the first sums are staged,
+  // since loads of a later slab would wait for the stores of this one; what is too much for registers, before its slab's.
 #define SEGMENTS (LINE / SEGMENT)
 #define STEP(step) (lane + (slice + (step) * params_slices) * params_subgroup)
 #define STEP_LINE(slab, step) (first_line + (slab) * SLAB_LINES + STEP(step) / SEGMENTS)
@@ -704,13 +704,19 @@ TCC_ENTRY {
 #else
 #define HELD_COLUMNS
 #endif
+#define SUMS_OF_THREAD (params_sizes_subgroup_m * params_sizes_subgroup_n / params_subgroup)
+#define HELD_AHEAD (SLABS * params_sizes_steps * params_held + SUMS_OF_THREAD <= 200)
 #if params_held
-#define HELD(step) , held[slab][step]
 #define EACH_STEP(step) [[unroll]] for (i32 step = 0; step < params_sizes_steps; ++step)
+#define HOLD_SLAB(slab, words) \
+  EACH_STEP(step) hold(TCC_BUFFERS batch, STEP_LINE(slab, step), STEP_PART(step), words[step]);
+#if HELD_AHEAD
+#define HELD(step) , held[slab][step]
   u32 held[SLABS][params_sizes_steps][params_held];
-  [[unroll]] for (i32 slab = 0; slab < SLABS; ++slab)
-    [[unroll]] for (i32 step = 0; step < params_sizes_steps; ++step)
-      hold(TCC_BUFFERS batch, STEP_LINE(slab, step), STEP_PART(step), held[slab][step]);
+  [[unroll]] for (i32 slab = 0; slab < SLABS; ++slab) { HOLD_SLAB(slab, held[slab]) }
+#else
+#define HELD(step) , held[step]
+#endif
 #else
 #define HELD(step)
 #define EACH_STEP(step) [[dont_unroll]] for (i32 step = 0; step < params_sizes_steps; ++step)
@@ -718,6 +724,10 @@ TCC_ENTRY {
   i32 first_staged = subgroup * SLAB_WORDS, staged = first_staged + slice * (SUBGROUPS * SLAB_WORDS);
   [[unroll]] for (i32 slab = 0; slab < SLABS; ++slab) {
     if (slab > 0) SLICES_MEET;
+#if params_held && !HELD_AHEAD
+    u32 held[params_sizes_steps][params_held];
+    HOLD_SLAB(slab, held)
+#endif
 #if params_product_swapped
     [[unroll]] for (i32 i = 0; i < UNITS_M; ++i)
       coopMatStore(acc[i][slab], tiles, staged + i * UNIT_M * 4 / WORD_BYTES, LINE_PITCH,
