@@ -39,9 +39,8 @@ void bring_by_vectors(const Region& region, Gemm& product, std::optional<ConvVie
 bool may_have_numbers(const Region& region, int buffer, int64_t vector);
 // Adds the hooks that bring the image's vectors of `bytes` for device sources whose threads copy
 // them, as A (`first`) or B:
-//   vector_x(batch, at, k) -> number_type: the number in the image's buffer of the vector that
-//   pixel
-//     `at` has under tap and channels `k`. It is the sum of what `at` and what `k` add, and means
+//   vector_x(batch, at, k) -> number_type: the number in the image's buffer of the vector of
+//     pixel `at` under tap and channels `k`. It is the sum of what `at` and what `k` add, and means
 //     nothing where the window is beyond the image.
 //   inside_x(batch, at, k) -> i32: whether the vector is in the image.
 void add_image_hooks(Kernel& kernel, const ConvView& image, int64_t bytes,

@@ -114,6 +114,10 @@ constexpr Int tiles_n(const GemmCoopmat& g) { return ceil_div(g.product.n, g.blo
 constexpr Int tiles(const GemmCoopmat& g) { return g.product.batches * tiles_m(g) * tiles_n(g); }
 constexpr Int subgroup_m(const GemmCoopmat& g) { return g.block_m / g.subgroups_m; }
 constexpr Int subgroup_n(const GemmCoopmat& g) { return g.block_n / g.subgroups_n; }
+// A line of a subgroup's results: neighbours for the epilogue.
+constexpr Int result_line(const GemmCoopmat& g) {
+  return g.product.swapped ? subgroup_m(g) : subgroup_n(g);
+}
 
 // ---- shared memory: the stages, or in their place the sums that pass to the epilogue
 
@@ -165,7 +169,7 @@ constexpr GemmCoopmatSizes sizes(const GemmCoopmat& g) {
   s.straight_b = is_straight(g, g.product.b, g.product.n, g.block_n);
   // A subgroup stages the lines of one row of its units, or where swapped of one column.
   s.lines = g.product.swapped ? g.unit_n : g.unit_m;
-  s.line = g.product.swapped ? s.subgroup_m : s.subgroup_n;
+  s.line = result_line(g);
   // Four threads store the pairs of a row where fragments lie as mma.sync's: rows are two chunks
   // apart modulo the banks. Where swapped, a pair is of two lines, and one chunk does.
   s.line_pitch =
@@ -265,13 +269,11 @@ constexpr bool legal_length(const GemmCoopmat& g) { return turn_products(g) <= 1
 constexpr bool legal_slices(const GemmCoopmat& g) { return g.slices <= k_tiles(g); }
 // A thread's segments are of the same columns.
 constexpr bool shares_columns(const GemmCoopmat& g) {
-  const Int line = g.product.swapped ? subgroup_m(g) : subgroup_n(g);
-  return g.subgroup * g.slices % (line / g.product.segment) == 0;
+  return g.subgroup * g.slices % (result_line(g) / g.product.segment) == 0;
 }
 // The lines of results that a subgroup stages are whole segments of the epilogue.
 constexpr bool legal_lines(const GemmCoopmat& g) {
-  const Int line = g.product.swapped ? subgroup_m(g) : subgroup_n(g);
-  return line % g.product.segment == 0 && line % 4 == 0;
+  return result_line(g) % g.product.segment == 0 && result_line(g) % 4 == 0;
 }
 
 }  // namespace coopmat
