@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "scheduler/axis_use.h"
+#include "scheduler/templates/index_sum.h"
 
 namespace tcc::sched {
 namespace {
@@ -130,9 +131,9 @@ class Bounds {
   }
   // A condition that is the same for all keys.
   KeyRange by_number(const Expr& seen, bool negated) {
-    const auto number = uniform(ir::cast(seen, DType::i32));
-    if (!number) return unknown();
-    const auto [first, end] = positive(0, negated ? 1 - *number : *number);
+    if (!is_uniform(seen)) return unknown();
+    const SymInt number = SymInt::indirect("bound", ir::cast(seen, DType::i64), {0, 1});
+    const auto [first, end] = positive(0, negated ? 1 - number : number);
     return {first, end, first, end};
   }
 
@@ -150,56 +151,12 @@ class Bounds {
     return range;
   }
 
-  // A sum of multiples of axes, and of numbers that depend on neither query nor key.
-  std::optional<SymInt> as_index(const Expr& e) {
-    if (is_float(e->dtype) || e->dtype == DType::boolean) return std::nullopt;
-    if (e->kind == Kind::index) return e->index;
-    if (e->kind == Kind::constant) return SymInt(e->integer);
-    if (e->kind == Kind::cast) return cast_index(e);
-    if (e->kind == Kind::call && e->args.size() == 2) {
-      const auto a = as_index(e->args[0]), b = as_index(e->args[1]);
-      if (a && b)
-        if (const auto result = arithmetic(e->fn, *a, *b); result && fits(*result, e->dtype))
-          return result;
-    }
-    return uniform(e);
-  }
-  std::optional<SymInt> cast_index(const Expr& e) {
-    const auto inner = as_index(e->args[0]);
-    if (inner && fits(*inner, e->dtype)) return inner;
-    return uniform(e);
-  }
-  static std::optional<SymInt> arithmetic(Fn fn, const SymInt& a, const SymInt& b) {
-    switch (fn) {
-      case Fn::add: return a + b;
-      case Fn::sub: return a - b;
-      case Fn::mul: return a.is_const() || b.is_const() ? std::optional(a * b) : std::nullopt;
-      case Fn::minimum: return min(a, b);
-      case Fn::maximum: return max(a, b);
-      default: return std::nullopt;
-    }
-  }
-  // Arithmetic of the type does not wrap.
-  static bool fits(const SymInt& value, DType dtype) {
-    const int bits = 8 * size_bytes(dtype) - (info(dtype).is_signed ? 1 : 0);
-    const int64_t most = bits > 40 ? int64_t{1} << 40 : int64_t{1} << bits;
-    const ir::Interval range = value.range();
-    return range.hi < most && range.lo >= (info(dtype).is_signed ? -most : 0);
-  }
-  // A number that is the same for all keys, and all queries where there are several. What is
-  // further away than any key is as good as the nearest such number.
-  std::optional<SymInt> uniform(const Expr& e) {
-    constexpr int64_t kFar = int64_t{1} << 30;
+  // Whether the value is the same for all keys, and for all queries where there are several.
+  bool is_uniform(const Expr& e) {
     const auto depends = [&](const SymInt& axis) {
       return !axis.is_const() && use_.of(e).free.contains(axis.as_atom());
     };
-    if (depends(key_) || (!by_query_ && depends(query_))) return std::nullopt;
-    if (size_bytes(e->dtype) == 8 && !info(e->dtype).is_signed) return std::nullopt;
-    const auto number = [](int64_t value) { return ir::constant_int(DType::i64, value); };
-    const Expr clamped =
-        ir::call(Fn::minimum,
-                 {ir::call(Fn::maximum, {ir::cast(e, DType::i64), number(-kFar)}), number(kFar)});
-    return SymInt::indirect("bound", clamped, {-kFar, kFar});
+    return !depends(key_) && (by_query_ || !depends(query_));
   }
 
   // A value as a multiple of an axis and a rest that does not depend on it.
@@ -226,22 +183,66 @@ class Bounds {
     return {0, clamped(min(max(rest, 0), 1) * keys_)};
   }
 
+  // Sums that are positive where some key of a tile may be seen, and where every key is: they
+  // differ where arithmetic of the mask may have wrapped.
+  struct Sign {
+    SymInt any, every;
+  };
+  // What is further away than any key is as good as the nearest such number.
+  static Sign sign_of(const IndexSum& sum) {
+    if (!sum.number) return Sign{sum.axes, sum.axes};
+    // Axes reach no further than half as far.
+    IndexSum moved = sum;
+    int64_t far = int64_t{1} << 30;
+    const ir::Interval axes = sum.axes.range();
+    if (axes.lo < -far / 2 || axes.hi > far / 2) {
+      if (axes.hi - axes.lo <= far / 2) {
+        moved.axes = sum.axes - axes.lo;
+        moved.number = ir::call(Fn::add, {sum.number, ir::constant_int(DType::i64, axes.lo)});
+      } else {
+        far = int64_t{1} << 42;
+      }
+    }
+    const auto bound = [&](const Expr& number) {
+      return SymInt::indirect("bound", number, {-far, far});
+    };
+    const Expr number = moved.clamped_number(far);
+    if (!sum.safe) {
+      const SymInt value = moved.axes + bound(number);
+      return Sign{value, value};
+    }
+    const auto or_else = [&](int64_t otherwise) {
+      return moved.axes +
+             bound(ir::select(sum.safe, number, ir::constant_int(DType::i64, otherwise)));
+    };
+    return Sign{or_else(far), or_else(-far)};
+  }
+
   // a < b + more
   KeyRange less(const Expr& a, const Expr& b, int64_t more) {
-    const auto low = as_index(a), high = as_index(b);
+    const auto is_number = [&](const Expr& e) { return is_uniform(e); };
+    const auto low = index_sum(a, is_number), high = index_sum(b, is_number);
     if (!low || !high) return unknown();
-    const auto of_key = linear(*high - *low + more, key_);
-    if (!of_key) return unknown();
+    auto sum = difference(*high, *low);
+    if (!sum) return unknown();
+    sum->axes = sum->axes + more;
+    const Sign sign = sign_of(*sum);
+    const auto any_key = linear(sign.any, key_), every_key = linear(sign.every, key_);
+    if (!any_key || !every_key) return unknown();
     if (by_query_) {
-      const auto [first, end] = positive(of_key->factor, of_key->rest);
-      return {first, end, first, end};
+      const auto any = positive(any_key->factor, any_key->rest),
+                 every = positive(every_key->factor, every_key->rest);
+      return {any.first, any.second, every.first, every.second};
     }
-    const auto of_query = linear(of_key->rest, query_);
-    if (!of_query) return unknown();
-    const auto at = [&](const SymInt& query) { return of_query->factor * query + of_query->rest; };
-    const bool rises = of_query->factor > 0;
-    const auto any = positive(of_key->factor, at(rises ? last_ : first_)),
-               every = positive(of_key->factor, at(rises ? first_ : last_));
+    const auto any_query = linear(any_key->rest, query_),
+               every_query = linear(every_key->rest, query_);
+    if (!any_query || !every_query) return unknown();
+    const bool rises = any_query->factor > 0;
+    const auto at = [&](const Linear& of, const SymInt& query) {
+      return of.factor * query + of.rest;
+    };
+    const auto any = positive(any_key->factor, at(*any_query, rises ? last_ : first_)),
+               every = positive(every_key->factor, at(*every_query, rises ? first_ : last_));
     return {any.first, any.second, every.first, every.second};
   }
 
