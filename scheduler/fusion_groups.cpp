@@ -201,6 +201,14 @@ const Node* FusionGroups::only_user(const Value* value) const {
   return found->second.nodes[0];
 }
 
+bool FusionGroups::is_only_for(size_t group, const Node* node) const {
+  std::set<const Node*> readers;
+  for (const Node* of : groups_[group])
+    for (const Value* output : of->outputs) find_readers(output, readers);
+  for (const Node* of : groups_[group]) readers.erase(of);
+  return readers.size() == 1 && *readers.begin() == node;
+}
+
 void FusionGroups::find_readers(const Value* value, std::set<const Node*>& into) const {
   const auto found = uses_.find(value);
   if (found == uses_.end()) return;

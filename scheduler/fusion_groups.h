@@ -59,6 +59,8 @@ class FusionGroups {
   int only_consumer(size_t group) const;
   // The one node that reads `value`, or null; graph outputs have none.
   const ir::Node* only_user(const ir::Value* value) const;
+  // Whether the node, which is in no group yet, is all that reads what the group makes.
+  bool is_only_for(size_t group, const ir::Node* node) const;
 
   // Whether reductions alone read the node's elements, and others read all that it is made of: a
   // kernel of rows computes them from what is stored in any case, as the squares of a norm.

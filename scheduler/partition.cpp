@@ -113,6 +113,7 @@ class Partitioner {
                  node->op->kind != OpKind::external && !ir::appends(*node);
     if (joins && joins_reduction_with_index(node)) return;
     int last = joins ? groups_.last_producer(node) : -1;
+    if (joins && joins_product_with_operand(node, last)) return;
     if (last >= 0) {
       const std::vector<const Node*>& group = groups_.nodes(static_cast<size_t>(last));
       const bool is_for_rows =
@@ -134,6 +135,34 @@ class Partitioner {
       return;
     }
     groups_.start({node});
+  }
+
+  // A node that reads a product's result, and what a pointwise group behind it makes of other
+  // values for this node alone, joins the product's group with that group: an epilogue is one
+  // wherever its operands are listed.
+  bool joins_product_with_operand(const Node* node, int last) {
+    if (node->op->kind != OpKind::pointwise || last < 0 ||
+        !groups_.is_pointwise(static_cast<size_t>(last)))
+      return false;
+    int product = -1;
+    for (const Value* input : node->inputs)
+      if (const int from = input ? groups_.last_producer(*input) : -1; from != last)
+        product = std::max(product, from);
+    if (product < 0 || !groups_.has_contraction(static_cast<size_t>(product))) return false;
+    const auto into = static_cast<size_t>(product), operand = static_cast<size_t>(last);
+    const std::vector<const Node*> made = groups_.nodes(operand);
+    for (const Node* n : made)
+      if (const int from = groups_.last_producer(n); from > product && from != last) return false;
+    if (!groups_.is_only_for(operand, node) || is_apart(groups_.nodes(into), made) ||
+        !against_computing_again(made, {node}).empty())
+      return false;
+    std::vector<const Node*> all = groups_.nodes(into), after = made;
+    all.insert(all.end(), made.begin(), made.end());
+    after.push_back(node);
+    if (!against_joining(all, node).empty() || !is_fused(groups_.nodes(into), after)) return false;
+    groups_.merge(operand, into);
+    groups_.add(into, node);
+    return true;
   }
 
   // A pointwise group that reads another part of the same product (the gates of a recurrent step),
@@ -377,7 +406,10 @@ class Partitioner {
     // Reductions of the same rows stand side by side.
     if (!groups_.is_pointwise(g) && (!groups_.is_reduction(g) || !groups_.is_reduction(into)))
       return "rule: what is reduced, scanned or sorted is not computed again";
-    if (product && !widens && groups_.slots(nodes) > kLoadSlots) {
+    // What an epilogue reads is computed once per result.
+    const bool is_operand =
+        product && (groups_.has_products(into) || groups_.feeds_products(nodes, others));
+    if (is_operand && !widens && groups_.slots(nodes) > kLoadSlots) {
       // Ops between products are computed once per score, as random numbers of dropout are.
       if (!groups_.has_products(into) || groups_.feeds_products(nodes, others))
         return "rule: a product would compute its operands, which take long, once per tile";
@@ -386,9 +418,9 @@ class Partitioner {
         return why;
     }
     if (std::string why = against_computing_again(nodes, others); !why.empty()) return why;
-    if (product && reads_more_than_it_makes(nodes, groups_.has_products(into)))
+    if (is_operand && reads_more_than_it_makes(nodes, groups_.has_products(into)))
       return "rule: a product would read its operands, which are larger, once per tile";
-    if (product && is_copy(g)) return "rule: it is a copy that lies as the product reads it";
+    if (is_operand && is_copy(g)) return "rule: it is a copy that lies as the product reads it";
     if (is_apart(nodes, others)) return kKeptApart;
     if (joins_too_much(nodes, others)) return "rule: one kernel would join too many tensors";
     nodes.insert(nodes.end(), others.begin(), others.end());
@@ -396,7 +428,7 @@ class Partitioner {
     if (!match) return match.reason_by();
     // The copy engine brings an image that is stored, with its dims in the order that it wants;
     // threads load one that is computed where windows take it apart.
-    if (!widens && has_windows(others))
+    if (is_operand && !widens && has_windows(others))
       return against_slower(g, into, **match, 0, &Partitioner::seconds_as_wished);
     const bool is_other = groups_.has_products(into) && takes_another(into, **match);
     return is_other ? against_slower(g, into, **match) : "";

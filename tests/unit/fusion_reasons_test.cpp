@@ -104,6 +104,29 @@ TEST(FusionReasons, AreTheSameOfOpenDims) {
   EXPECT_EQ(explained(graph, open).lines, fixed.lines);
 }
 
+// What an epilogue reads may be listed ahead of the product and behind it.
+TEST(FusionReasons, TheOrderOfNodesIsNone) {
+  const std::string inputs =
+                        "x: {dtype: f32, shape: [64, 96]}, w: {dtype: f32, shape: [96, 128]}, "
+                        "g: {dtype: f32, shape: [64, 128]}",
+                    product = "{out: p, op: matmul, in: [x, w]}",
+                    last = "{out: y, op: mul, in: [p, s]}";
+  for (const std::string gate : {"{out: s, op: mul, in: [g, 2.0]}",
+                                 "{out: s, op: sigmoid, in: [g]}", "{out: s, op: silu, in: [g]}"})
+    for (const std::string& nodes : {gate + ", " + product, product + ", " + gate})
+      EXPECT_EQ(explained(inputs, nodes + ", " + last, "y").scheduled.regions.size(), 1u) << nodes;
+  // Others read what the gate makes. Where the product itself is read, all is its epilogue.
+  EXPECT_EQ(explained(inputs, product + ", {out: s, op: sigmoid, in: [g]}, " + last, "y, s")
+                .scheduled.regions.size(),
+            2u);
+  EXPECT_EQ(
+      explained(inputs,
+                product + ", {out: r, op: relu, in: [p]}, {out: s, op: add, in: [r, g]}, " + last,
+                "y")
+          .scheduled.regions.size(),
+      1u);
+}
+
 // Each pair of a model's regions has its line; equal ones are counted.
 TEST(FusionReasons, CoverEveryPair) {
   const ir::Graph graph =
