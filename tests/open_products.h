@@ -159,7 +159,7 @@ inline void check_open_products(const std::shared_ptr<runtime::Device>& device, 
   target.box_copies = target.has_matrix_unit("wgmma");  // fma_sm90 is tested beside it
   int64_t used = 0;
   const int64_t first = number_from("TCC_PRODUCTS_SEED", 1);
-  count = number_from("TCC_PRODUCTS_COUNT", count);
+  count = draws("TCC_PRODUCTS_COUNT", count);
   for (int64_t seed = first; seed < first + count; ++seed)
     check_open_product(device, target, static_cast<uint64_t>(seed), draw,
                        [&](const exec::Executable& executable) {

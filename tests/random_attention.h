@@ -198,7 +198,7 @@ class AttentionDraw {
 // as tf32. TCC_ATTENTION_SEED and TCC_ATTENTION_COUNT choose others and more.
 inline void check_random_attention(Devices of, int64_t count) {
   const auto first = static_cast<uint64_t>(number_from("TCC_ATTENTION_SEED", 1));
-  count = number_from("TCC_ATTENTION_COUNT", count);
+  count = draws("TCC_ATTENTION_COUNT", count);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed) {
     const AttentionCase c = AttentionDraw(seed).draw();
     const ir::Graph graph = attention_graph(c);
@@ -298,7 +298,7 @@ inline void check_random_open_attention(const std::shared_ptr<runtime::Device>& 
   std::map<std::string, int64_t> used;
   int64_t split = 0;
   const auto first = static_cast<uint64_t>(number_from("TCC_ATTENTION_SEED", 1));
-  count = number_from("TCC_ATTENTION_COUNT", count);
+  count = draws("TCC_ATTENTION_COUNT", count);
   for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed)
     check_open_attention(device, target, seed, types, [&](const exec::Executable& executable) {
       for (const exec::KernelBinary& kernel : executable.kernels) {

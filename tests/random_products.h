@@ -4,21 +4,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <functional>
 #include <random>
 
 #include "frontend/graph_file.h"
 #include "ir/passes/convert_precision.h"
+#include "tests/draws.h"
 #include "tests/random_configs.h"
 #include "tests/run_graph.h"
 
 namespace tcc::test {
-
-inline int64_t number_from(const char* variable, int64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::atoll(text) : otherwise;
-}
 
 // Any of the alternatives of sites that span regions, padded copies among them.
 class RandomPlan : public sched::PlanSource {
@@ -103,8 +98,8 @@ inline void check_products(const char* unit, const Draw& draw, int64_t first, in
 }
 
 inline void check_products(const char* unit, const Draw& draw, const Look& look = {}) {
-  check_products(unit, draw, number_from("TCC_PRODUCTS_SEED", 1),
-                 number_from("TCC_PRODUCTS_COUNT", 60), look);
+  check_products(unit, draw, number_from("TCC_PRODUCTS_SEED", 1), draws("TCC_PRODUCTS_COUNT", 60),
+                 look);
 }
 
 }  // namespace tcc::test

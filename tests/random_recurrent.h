@@ -13,6 +13,7 @@
 #include "ir/text.h"
 #include "scheduler/template.h"
 #include "support/error.h"
+#include "tests/draws.h"
 #include "tests/fuzz/random_source.h"
 #include "tests/random_configs.h"
 #include "tests/run_graph.h"
@@ -159,6 +160,7 @@ inline sched::Target indifferent(sched::Target target) {
 inline void check_recurrent(Devices kind, const std::string& name, const RecurrentSizes& sizes,
                             uint64_t first, uint64_t count) {
   if (devices_present(kind).empty()) GTEST_SKIP() << "there is no such device";
+  count = draws(count);
   const std::shared_ptr<runtime::Device> device = open_once(devices_present(kind).front());
   const sched::Target target = indifferent(device->target());
   const OnlyRecurrent only(name);
@@ -210,6 +212,7 @@ inline backends::CompileOptions open_options(const RecurrentSizes& sizes, uint64
 inline void check_open_recurrent(Devices kind, const std::string& name, const RecurrentSizes& all,
                                  uint64_t first, uint64_t count) {
   if (devices_present(kind).empty()) GTEST_SKIP() << "there is no such device";
+  count = draws(count);
   const std::shared_ptr<runtime::Device> device = open_once(devices_present(kind).front());
   const sched::Target target = indifferent(device->target());
   const OnlyRecurrent only(name);

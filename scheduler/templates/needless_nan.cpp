@@ -43,70 +43,65 @@ bool passes_nan(const ExprNode& e) {
   return e.kind == Kind::call && is_float(e.dtype) && passes_nan(e.fn);
 }
 
-// Returns whether `e` is NaN where what is a `leaf` is NaN.
-bool is_nan_of(const Expr& e, const Leaf& leaf) {
-  std::unordered_set<const ExprNode*> found;
-  ir::visit(e, [&](const Expr& node) {
-    const bool passes =
-        passes_nan(*node) && std::ranges::any_of(node->args, [&](const Expr& operand) {
-          return found.contains(operand.get());
-        });
-    if (passes || leaf(*node)) found.insert(node.get());
-  });
-  return found.contains(e.get());
-}
-
-// The knowledge of a row that has a NaN, where its maximum may be any number.
-class RowWithNan {
+// The nodes of expressions that leaves make NaN, and those that depend on what changes. Expressions
+// share nodes, each of which is asked once: leaves are asked when a node is first met.
+class NodesOf {
  public:
-  RowWithNan(const ir::Variable& max, const Expr& reduced) : reduced_(reduced) {
-    changed_.insert(max.id);
-  }
+  NodesOf(Leaf is_nan, Leaf is_changed)
+      : is_nan_(std::move(is_nan)), is_changed_(std::move(is_changed)) {}
 
-  void add(const ReductionPlan::Reduction& reduction, const Expr& element) {
-    const ReduceKind kind = *reduction.node->op->reduction;
-    const bool keeps = kind == ReduceKind::sum || kind == ReduceKind::prod ||
-                       kind == ReduceKind::max || kind == ReduceKind::min;
-    if (keeps && is_float(reduction.result.dtype) && is_nan(element))
-      nan_.insert(reduction.result.id);
-    else if (depends_on_changed(element))
-      changed_.insert(reduction.result.id);
-  }
-
-  bool stays(const Expr& output) const {
-    return !depends_on_changed(output) ||
-           is_nan_of(output, [&](const ExprNode& e) { return is_nan_result(e); });
-  }
+  bool are_nan(const Expr& e) { return find(e), nan_.contains(e.get()); }
+  bool are_changed(const Expr& e) { return find(e), changed_.contains(e.get()); }
 
  private:
-  // In the column of the NaN.
-  bool is_nan(const Expr& element) const {
-    return is_nan_of(element, [&](const ExprNode& e) {
-      return &e == reduced_.get() || is_nan_result(e);
+  void find(const Expr& e) {
+    if (!done_.insert(e.get()).second) return;
+    bool has_nan = is_nan_(*e), has_changed = is_changed_(*e);
+    for (const Expr& operand : e->args) {
+      find(operand);
+      has_nan |= passes_nan(*e) && nan_.contains(operand.get());
+      has_changed |= changed_.contains(operand.get());
+    }
+    e->index.visit_atoms([&](const ir::AtomPtr& atom) {
+      if (atom->kind != ir::Atom::Kind::indirect || !atom->value) return;
+      find(atom->value);
+      has_changed |= changed_.contains(atom->value.get());
     });
-  }
-  bool is_nan_result(const ExprNode& e) const {
-    return e.kind == Kind::var && nan_.contains(e.variable.id);
-  }
-  bool depends_on_changed(const Expr& value) const {
-    bool depends = false;
-    ir::visit(value, [&](const Expr& e) {
-      depends |= e->kind == Kind::var && changed_.contains(e->variable.id);
-    });
-    return depends;
+    if (has_nan) nan_.insert(e.get());
+    if (has_changed) changed_.insert(e.get());
   }
 
-  const Expr reduced_;
-  std::unordered_set<uint64_t> nan_;      // results that are NaN
-  std::unordered_set<uint64_t> changed_;  // results that the maximum changes
+  const Leaf is_nan_, is_changed_;
+  std::unordered_set<const ExprNode*> done_, nan_, changed_;
 };
 
+// Whether a row that has a NaN is stored alike whatever its maximum is.
 bool is_needless(const std::vector<ReductionPlan::Reduction>& reductions, size_t max,
                  const std::vector<Expr>& elements, const std::vector<Expr>& outputs) {
-  RowWithNan row(reductions[max].result, elements[max]);
-  for (size_t i = 0; i < reductions.size(); ++i)
-    if (i != max) row.add(reductions[i], elements[i]);
-  return std::ranges::all_of(outputs, [&](const Expr& output) { return row.stays(output); });
+  std::unordered_set<uint64_t> nan, changed = {reductions[max].result.id};
+  const auto is_in = [](const std::unordered_set<uint64_t>& results) {
+    return [&results](const ExprNode& e) {
+      return e.kind == Kind::var && results.contains(e.variable.id);
+    };
+  };
+  // In the column of the NaN.
+  NodesOf column([&](const ExprNode& e) { return &e == elements[max].get() || is_in(nan)(e); },
+                 is_in(changed));
+  for (size_t i = 0; i < reductions.size(); ++i) {
+    if (i == max) continue;
+    const ReduceKind kind = *reductions[i].node->op->reduction;
+    const bool keeps = kind == ReduceKind::sum || kind == ReduceKind::prod ||
+                       kind == ReduceKind::max || kind == ReduceKind::min;
+    const ir::Variable& result = reductions[i].result;
+    if (keeps && is_float(result.dtype) && column.are_nan(elements[i]))
+      nan.insert(result.id);
+    else if (column.are_changed(elements[i]))
+      changed.insert(result.id);
+  }
+  NodesOf anywhere(is_in(nan), is_in(changed));
+  return std::ranges::all_of(outputs, [&](const Expr& output) {
+    return !anywhere.are_changed(output) || anywhere.are_nan(output);
+  });
 }
 
 }  // namespace

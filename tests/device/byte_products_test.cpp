@@ -45,7 +45,7 @@ class ByteProducts : public ::testing::Test {
   // Some of the kernels multiply words of bytes.
   static void each_seed(int64_t least, const std::function<void(uint64_t, const Look&)>& run) {
     int64_t packed = 0;
-    const int64_t count = number_from("TCC_PRODUCTS_COUNT", least);
+    const int64_t count = draws("TCC_PRODUCTS_COUNT", least);
     const auto first = static_cast<uint64_t>(number_from("TCC_PRODUCTS_SEED", 1));
     for (uint64_t seed = first; seed < first + static_cast<uint64_t>(count); ++seed)
       run(seed, [&](const exec::Executable& executable) {

@@ -46,7 +46,7 @@ void check_random(DType dtype, const char* extension) {
   if (const std::string why = lacking(dtype, extension); !why.empty()) GTEST_SKIP() << why;
   const std::string device = device_for(dtype);
   const auto first = static_cast<uint64_t>(number_from("TCC_ATTENTION_SEED", 1));
-  const auto count = static_cast<uint64_t>(number_from("TCC_ATTENTION_COUNT", 4));
+  const auto count = static_cast<uint64_t>(draws("TCC_ATTENTION_COUNT", 4));
   int64_t used = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     const AttentionCase c = AttentionDraw(seed).draw(std::string(name(dtype)));
@@ -104,7 +104,7 @@ TEST(CooperativeAttention, RandomConfigsAgreeWithTheReference) {
   for (const char* attributes : {"", ", is_causal: true, safe_softmax: true"}) {
     const ir::Graph graph = attention_graph(sized(sizes, "f16", attributes));
     const std::vector<Tensor> inputs = draw_inputs(graph, {});
-    const auto count = static_cast<uint64_t>(number_from("TCC_ATTENTION_COUNT", 6));
+    const auto count = static_cast<uint64_t>(draws("TCC_ATTENTION_COUNT", 6));
     for (uint64_t seed = 1; seed <= count; ++seed) {
       const RandomConfigs configs(seed);
       backends::CompileOptions options;

@@ -38,7 +38,7 @@ void check(DType a, DType b, DType sum, const char* extension, const Draw& draw,
   if (const std::string why = sched::lacking_extension(sched::Api::vulkan, extension); !why.empty())
     GTEST_SKIP() << why;
   int64_t used = 0;
-  const int64_t count = number_from("TCC_PRODUCTS_COUNT", least);
+  const int64_t count = draws("TCC_PRODUCTS_COUNT", least);
   check_products_on(device, "coopmat", draw, number_from("TCC_PRODUCTS_SEED", 1), count,
                     [&](const exec::Executable& executable) {
                       for (const exec::KernelBinary& kernel : executable.kernels) {

@@ -19,7 +19,7 @@ Used check_few_rows(const std::string& name, int64_t times) {
   const auto device = runtime::open_device(name);
   Used used;
   const int64_t first = number_from("TCC_PRODUCTS_SEED", 1),
-                count = number_from("TCC_PRODUCTS_COUNT", times);
+                count = draws("TCC_PRODUCTS_COUNT", times);
   for (int64_t seed = first; seed < first + count; ++seed) {
     // Rows are reduced by products where launches do not overlap.
     sched::Target target = device->target();

@@ -84,8 +84,7 @@ class ModelSizesTest : public DeviceTest {
   void check(const SmallModel& model) const {
     const ir::Graph graph = load(model);
     const ir::SizeRanges& ranges = is_whole() ? model.of_whole : model.dims;
-    const auto draws =
-        static_cast<int>(test::number_from("TCC_SIZES_COUNT", static_cast<uint64_t>(model.draws)));
+    const auto draws = static_cast<int>(test::draws("TCC_SIZES_COUNT", model.draws));
     std::shared_ptr<const Program> program;
     try {
       program = compile(graph, ranges, {});

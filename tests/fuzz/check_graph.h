@@ -6,14 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/draws.h"
 #include "tests/run_graph.h"
 
 namespace tcc::test {
-
-inline uint64_t number_from(const char* variable, uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 inline std::string device() {
   if (const char* name = std::getenv("TCC_FUZZ_DEVICE")) return name;

@@ -203,14 +203,14 @@ int64_t check_all(const std::string& name, const Draw& draw, int64_t count) {
 }
 
 TEST(Depthwise, AgreesWithTheReference) {
-  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 24);
+  const int64_t count = draws("TCC_PRODUCTS_COUNT", 24);
   for (const std::string& name : devices_present(Devices::software))
     EXPECT_GE(check_all(name, draw_depthwise, count), count) << "of " << name;
 }
 
 // Templates of products are switched off, so that estimates do not decide.
 TEST(Depthwise, GroupsAgreeWithTheReference) {
-  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 24);
+  const int64_t count = draws("TCC_PRODUCTS_COUNT", 24);
   ::setenv("TCC_TEMPLATES", "-contraction,-gemv,-gemm_sm90,-fma_sm90,-gemm_sm80,-gemm_coopmat", 1);
   for (const std::string& name : devices_present(Devices::software))
     EXPECT_GE(check_all(name, draw_grouped, count), count) << "of " << name;
@@ -219,7 +219,7 @@ TEST(Depthwise, GroupsAgreeWithTheReference) {
 
 // Estimates decide between its kernels and those of `pointwise`; few results would be gemv's.
 TEST(Depthwise, RowsAgreeWithTheReference) {
-  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 40);
+  const int64_t count = draws("TCC_PRODUCTS_COUNT", 40);
   ::setenv("TCC_TEMPLATES", "-gemv", 1);
   for (const std::string& name : devices_present(Devices::software))
     EXPECT_GE(check_all(name, draw_rows, count), count * 3 / 4) << "of " << name;
@@ -227,7 +227,7 @@ TEST(Depthwise, RowsAgreeWithTheReference) {
 }
 
 TEST(Depthwise, VolumesAgreeWithTheReference) {
-  const int64_t count = number_from("TCC_PRODUCTS_COUNT", 24);
+  const int64_t count = draws("TCC_PRODUCTS_COUNT", 24);
   ::setenv("TCC_TEMPLATES", "-contraction,-gemv,-gemm_sm90,-fma_sm90,-gemm_sm80,-gemm_coopmat", 1);
   for (const std::string& name : devices_present(Devices::software))
     EXPECT_GE(check_all(name, draw_volume, count), count) << "of " << name;

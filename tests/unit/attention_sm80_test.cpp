@@ -10,6 +10,7 @@
 #include "frontend/graph_file.h"
 #include "scheduler/template.h"
 #include "tests/cubin.h"
+#include "tests/draws.h"
 #include "tests/random_configs.h"
 #include "tests/unit/attention_cases.h"
 #include "tests/unit/attention_lists.h"
@@ -199,10 +200,12 @@ TEST(AttentionSm80, ComputesOperands) {
 
 // Whatever the config, with parts, clusters and stages.
 TEST(AttentionSm80, ListsOfTilesCompile) {
+  test::OneOf cases(5);
   if (!backends::nvrtc_missing().empty()) GTEST_SKIP() << backends::nvrtc_missing();
   for (const char* target : {"cuda:sm_80", "cuda:sm_90a"})
     for (const test::AttentionCase& c : test::attention_cases_of_lists("bf16"))
       for (const uint64_t seed : {1, 2}) {
+        if (!cases.takes_next()) continue;
         const test::ConfigsWith configs("lists", 1, seed);
         backends::CompileOptions options;
         options.configs = &configs;
@@ -334,24 +337,28 @@ int64_t frame_bytes(const test::AttentionCase& c, const std::string& target,
 }
 
 TEST(AttentionSm80, DefaultsDoNotSpill) {
+  test::OneOf cases(5);
   std::string config;
   for (const int64_t depth : {64, 128, 256})
     for (const char* attributes : {"", ", is_causal: true"})
       for (const char* target : {"cuda:sm_80", "cuda:sm_89", "cuda:sm_100"}) {
         test::AttentionSizes s = kLong;
         s.depth = s.depth_v = depth;
+        if (!cases.takes_next()) continue;
         EXPECT_LE(frame_bytes(with_op(s, "bf16", attributes), target, {}, config), 16)
             << depth << attributes << " " << target << " " << config;
       }
 }
 
 TEST(AttentionSm80, DefaultsOfWordsDoNotSpill) {
+  test::OneOf cases(5);
   std::string config;
   for (const int64_t depth : {40, 64, 128, 256})
     for (const char* attributes : {"", ", is_causal: true"})
       for (const char* target : {"cuda:sm_80", "cuda:sm_89", "cuda:sm_90a"}) {
         test::AttentionSizes s = kLong;
         s.depth = s.depth_v = depth;
+        if (!cases.takes_next()) continue;
         EXPECT_LE(frame_bytes(with_op(s, "f32", attributes), target, at(Precision::high), config),
                   16)
             << depth << attributes << " " << target << " " << config;
@@ -362,7 +369,7 @@ TEST(AttentionSm80, LegalConfigsDoNotSpill) {
   test::AttentionSizes s = kLong;
   s.depth = s.depth_v = 128;
   for (const char* dtype : {"bf16", "f32"})
-    for (uint64_t seed = 1; seed <= 8; ++seed) {
+    for (uint64_t seed = 1; seed <= test::draws(8u); ++seed) {
       const test::RandomConfigs configs(seed);
       backends::CompileOptions options = at(Precision::high);
       options.configs = &configs;

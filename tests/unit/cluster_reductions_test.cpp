@@ -9,6 +9,7 @@
 #include "frontend/graph_file.h"
 #include "scheduler/template.h"
 #include "tests/cubin.h"
+#include "tests/draws.h"
 #include "tests/random_configs.h"
 #include "tests/unit/search_fixture.h"
 
@@ -214,12 +215,13 @@ TEST(ClusterReductions, CompileWithoutSpills) {
       {rows_of(128, 65536) + weights, "op: layer_norm, in: [x, w, w], normalized_shape: [65536]"},
       {rows_of(128, 65536) + weights, "op: rms_norm, in: [x, w], normalized_shape: [65536]"},
       {rows_of(4, 131072), "op: argmax, in: [x], dim: 1"}};
+  const size_t step = test::draws_all() ? 11 : 33;
   for (const auto& [inputs, node] : cases) {
     const TemplateCase made(inputs, node, kHopper);
     std::vector<sched::Config> configs = {made.default_config};
     size_t number = 0;
     made.space.enumerate([&](const sched::Config& config) {
-      if (config["cluster"] > 1 && config["keep"] != 0 && number++ % 11 == 0)
+      if (config["cluster"] > 1 && config["keep"] != 0 && number++ % step == 0)
         configs.push_back(config);
       return true;
     });

@@ -266,7 +266,7 @@ TEST(ConvGemm, PiecesFitTheChannels) {
 
 TEST(ConvGemm, RandomConvolutionsCompileWithoutSpills) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
-  int64_t by_im2col = 0, count = number_from("TCC_PRODUCTS_COUNT", 8),
+  int64_t by_im2col = 0, count = draws("TCC_PRODUCTS_COUNT", 8),
           first = number_from("TCC_PRODUCTS_SEED", 1);
   for (const ConvolutionKind kind :
        {ConvolutionKind::floats, ConvolutionKind::bytes, ConvolutionKind::f8})

@@ -17,7 +17,7 @@ TEST(FewRows, AgreeWithTheReferenceOnNarrowSubgroups) {
     const auto device = runtime::open_device(name);
     int64_t used = 0, reduced = 0;
     const int64_t first = number_from("TCC_PRODUCTS_SEED", 1),
-                  count = number_from("TCC_PRODUCTS_COUNT", 24);
+                  count = draws("TCC_PRODUCTS_COUNT", 24);
     for (int64_t seed = first; seed < first + count; ++seed)
       check_product(device, device->target(), static_cast<uint64_t>(seed), draw_few_rows,
                     [&](const exec::Executable& executable) {

@@ -113,7 +113,7 @@ TEST(GemvRows, CompileForAnyConfig) {
   if (const std::string why = backends::nvrtc_missing(); !why.empty()) GTEST_SKIP() << why;
   int64_t reduced = 0, early = 0;
   const int64_t first = number_from("TCC_PRODUCTS_SEED", 1),
-                count = number_from("TCC_PRODUCTS_COUNT", 24);
+                count = draws("TCC_PRODUCTS_COUNT", 24);
   for (int64_t seed = first; seed < first + count; ++seed) {
     std::mt19937_64 random(static_cast<uint64_t>(seed));
     const Product product = draw_few_rows(random);

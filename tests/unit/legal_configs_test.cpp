@@ -10,6 +10,7 @@
 #include "frontend/graph_file.h"
 #include "scheduler/kernel_parse.h"
 #include "support/error.h"
+#include "tests/draws.h"
 #include "tests/unit/search_fixture.h"
 
 namespace tcc::autotune {
@@ -57,7 +58,8 @@ void check(const char* target, size_t most_compiled) {
       }
       return !::testing::Test::HasFailure();
     });
-    const size_t step = (sources.size() + most_compiled - 1) / most_compiled;
+    const size_t compiled = test::draws(most_compiled);
+    const size_t step = (sources.size() + compiled - 1) / compiled;
     size_t number = 0;
     for (const std::string& source : sources) {
       if (number++ % step != 0) continue;

@@ -14,6 +14,7 @@
 #include "scheduler/templates/gemm.h"
 #include "support/error.h"
 #include "tests/cubin.h"
+#include "tests/draws.h"
 #include "tests/random_configs.h"
 
 namespace tcc {
@@ -418,7 +419,7 @@ TEST(MatrixTemplates, DimsOfZeroCompile) {
 TEST(MatrixTemplates, RandomConfigsCompileWithoutSpills) {
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
     const sched::Target target = sched::target_by_name(arch);
-    for (uint64_t seed = 1; seed <= 6; ++seed) {
+    for (uint64_t seed = 1; seed <= test::draws(6u); ++seed) {
       const test::RandomConfigs configs(seed);
       backends::CompileOptions options;
       options.configs = &configs;
@@ -458,7 +459,7 @@ TEST(MatrixTemplates, CopiesOfConstantsBeginBeforeTheWait) {
 
 TEST(MatrixTemplates, RandomConfigsOfExactF32CompileWithoutSpills) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
+  for (uint64_t seed = 1; seed <= test::draws(12u); ++seed) {
     const test::RandomConfigs configs(seed);
     backends::CompileOptions options;
     options.configs = &configs;
@@ -486,7 +487,7 @@ TEST(MatrixTemplates, SmallProductsOfF32GetTheFasterKernel) {
 TEST(MatrixTemplates, RandomConfigsOfBytesCompileWithoutSpills) {
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"}) {
     const sched::Target target = sched::target_by_name(arch);
-    for (uint64_t seed = 1; seed <= 8; ++seed) {
+    for (uint64_t seed = 1; seed <= test::draws(8u); ++seed) {
       const test::RandomConfigs configs(seed);
       backends::CompileOptions options;
       options.configs = &configs;
@@ -511,7 +512,7 @@ TEST(MatrixTemplates, RandomConfigsOfBytesCompileWithoutSpills) {
 TEST(MatrixTemplates, RandomConfigsThatSplitKCompileWithoutSpills) {
   const sched::Target target = sched::target_by_name("cuda:sm_80");
   const NoCopies plan;
-  for (uint64_t seed = 1; seed <= 10; ++seed) {
+  for (uint64_t seed = 1; seed <= test::draws(10u); ++seed) {
     const test::RandomConfigs configs(seed, {{"split_k", seed % 2 ? 4 : 16}});
     backends::CompileOptions options;
     options.configs = &configs;
@@ -530,7 +531,7 @@ TEST(MatrixTemplates, RandomConfigsThatSplitKCompileWithoutSpills) {
 
 TEST(MatrixTemplates, RandomConfigsOfF8CompileWithoutSpills) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
-  for (uint64_t seed = 1; seed <= 10; ++seed) {
+  for (uint64_t seed = 1; seed <= test::draws(10u); ++seed) {
     const test::RandomConfigs configs(seed);
     const NoCopies plan;
     backends::CompileOptions options;
@@ -627,8 +628,10 @@ TEST(MatrixTemplates, LoadsByThreadsCompileWithoutSpills) {
   const NoCopies plan;
   backends::CompileOptions options;
   options.plan = &plan;
+  test::OneOf taken(5);
   for (const char* arch : {"cuda:sm_90a", "cuda:sm_80"})
     for (const auto& [text, load] : cases) {
+      if (!taken.takes_next()) continue;
       const exec::Executable executable = backends::compile(parse_yaml_graph(text, "g.yaml", "."),
                                                             sched::target_by_name(arch), options);
       const exec::KernelBinary& kernel = executable.kernels.back();

@@ -6,6 +6,7 @@
 #include "frontend/graph_file.h"
 #include "runtime/program.h"
 #include "tests/cuda_parts.h"
+#include "tests/draws.h"
 #include "tests/random_recurrent.h"
 
 namespace tcc {
@@ -18,12 +19,12 @@ TEST(RecurrentSteps, AgreeWithTheReference) {
 // GPUs run these, too: recurrent_gpu_test.cpp.
 TEST(RecurrentUnits, CompileForCuda) {
   if (const std::string why = backends::nvrtc_missing(); !why.empty()) GTEST_SKIP() << why;
-  constexpr uint64_t kFirst = 101, kCount = 10;
+  const uint64_t first = 101, count = test::draws(10u);
   for (const std::string name : {"recurrent_grid", "recurrent_steps"}) {
     const test::OnlyRecurrent only(name);
     for (const std::string arch : {"cuda:sm_90a", "cuda:sm_80"}) {
       int taken = 0, on_matrix_units = 0;
-      for (uint64_t seed = kFirst; seed < kFirst + kCount; ++seed) {
+      for (uint64_t seed = first; seed < first + count; ++seed) {
         const test::CountedRecurrent configs(name, seed % 2 == 0 ? 0 : seed);
         backends::CompileOptions options;
         options.configs = &configs;
@@ -40,7 +41,7 @@ TEST(RecurrentUnits, CompileForCuda) {
         }
         taken += configs.kernels();
       }
-      EXPECT_GE(taken, static_cast<int>(kCount) / 2) << name << " " << arch;
+      EXPECT_GE(taken, static_cast<int>(count) / 2) << name << " " << arch;
       EXPECT_GE(on_matrix_units, 1) << name << " " << arch;
     }
   }

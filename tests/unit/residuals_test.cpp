@@ -109,7 +109,7 @@ TEST(Residuals, LeaveStagesEnoughSharedMemory) {
 TEST(Residuals, RandomConfigsCompileWithoutSpills) {
   const sched::Target target = sched::target_by_name("cuda:sm_90a");
   int64_t with_strips = 0;
-  for (int64_t seed = 1; seed <= number_from("TCC_PRODUCTS_COUNT", 8); ++seed) {
+  for (int64_t seed = 1; seed <= draws("TCC_PRODUCTS_COUNT", 8); ++seed) {
     const RandomConfigs configs(static_cast<uint64_t>(seed));
     backends::CompileOptions options;
     if (seed % 4 != 0) options.configs = &configs;
