@@ -471,6 +471,8 @@ fs::path user_quirk_folder() {
 
 std::vector<fs::path> quirk_files(const std::function<void(const std::string&)>& warn) {
   std::vector<fs::path> files;
+  if (const char* value = std::getenv("TCC_QUIRKS"); value && std::string_view(value) == "none")
+    return files;
   // Files of a folder, or the file itself where any name will do.
   const auto add = [&](const fs::path& path, bool any_name) {
     std::error_code error;
@@ -517,8 +519,6 @@ std::string refused(const Quirk& quirk) {
 
 std::vector<Quirk> read_all() {
   std::vector<Quirk> all;
-  if (const char* value = std::getenv("TCC_QUIRKS"); value && std::string_view(value) == "none")
-    return all;
   const auto warn = [](const std::string& text) { log_warning(LogChannel::device, text); };
   for (const fs::path& path : quirk_files(warn)) try {
       QuirkFile file = parse_quirks(read_file(path, kMostFileBytes), path.string());

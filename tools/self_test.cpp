@@ -435,6 +435,10 @@ int run_self_test(const SelfTestRequest& request) {
         autotune::self_test(device, options);
       },
       {.seconds = request.limit_seconds});
+  if (!request.filter.empty() && report.passed == 0 && report.found.empty() &&
+      report.untested.empty())
+    fail_input("--filter ", request.filter, ": no sample of ", request.device,
+               " has it in its name; TCC_LOGS=device names the samples as they run");
   if (report.passed == 0 && report.found.empty() && !report.untested.empty())
     fail_device("--self-test of ", request.device,
                 ": nothing was tested: ", report.untested.front().text,

@@ -137,13 +137,17 @@ std::vector<Folder> find_folders() {
                      : fs::exists(cache, error) ? ""
                                                 : "made on first use";
   folders.push_back({"kernel cache", cache.string(), note});
-  const auto missing = [&](const std::string& text) { folders.push_back({"tuning", "", text}); };
-  for (const fs::path& path : autotune::default_tuning_folders(missing))
+  const auto missing = [&](const char* kind) {
+    return [&folders, kind](const std::string& text) { folders.push_back({kind, "", text}); };
+  };
+  for (const fs::path& path : autotune::default_tuning_folders(missing("tuning")))
     folders.push_back({"tuning", path.string(), ""});
   if (!std::getenv("TCC_TUNING_PATH"))
     folders.push_back({"tuning", "", "TCC_TUNING_PATH is not set"});
-  for (const fs::path& file : exec::quirk_files(missing))
+  for (const fs::path& file : exec::quirk_files(missing("quirks")))
     folders.push_back({"quirks", file.string(), ""});
+  if (const char* value = std::getenv("TCC_QUIRKS"); value && std::string_view(value) == "none")
+    folders.push_back({"quirks", "", "TCC_QUIRKS is 'none'"});
   return folders;
 }
 

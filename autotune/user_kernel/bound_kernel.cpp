@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "backends/backend.h"
 #include "backends/compile/code.h"
@@ -186,18 +187,21 @@ std::string BoundKernel::State::defines(const sched::Config& config) const {
   const auto define = [&](const std::string& name, const std::string& value) {
     text += "#define " + name + " " + value + "\n";
   };
+  std::map<std::string, std::string> reals;
+  for (const KernelScalar& scalar : kernel.scalars)
+    if (const auto* real = std::get_if<std::string>(&scalar.value))
+      reals[scalar.name] = "(" + *real + ")";
   if (const auto& own = source().defines) {
     for (const auto& [name, value] : *own) {
       const auto known = lookup(value, &config);
-      define(name, known ? literal(*known) : value);
+      const auto real = reals.find(value);
+      define(name, known ? literal(*known) : real != reals.end() ? real->second : value);
     }
     return text;
   }
   for (const auto& [name, value] : dims) define(name, literal(value));
   for (const auto& [name, value] : scalars) define(name, literal(value));
-  for (const KernelScalar& scalar : kernel.scalars)
-    if (const auto* real = std::get_if<std::string>(&scalar.value))
-      define(scalar.name, "(" + *real + ")");
+  for (const auto& [name, real] : reals) define(name, real);
   for (const auto& [name, value] : config.values()) define(name, literal(value));
   return text;
 }

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <set>
 
 #include "autotune/record_fields.h"
@@ -355,7 +357,7 @@ class KernelReader {
     if (item.has("push_constants")) {
       const auto values = item.at("push_constants").list();
       limit(item.at("push_constants"), values, 1, kMaxPushConstants);
-      for (const Item& value : values) source.push_constants.push_back(expression(value));
+      for (const Item& value : values) source.push_constants.push_back(word(value));
     }
     if (!item.has("constants")) return;
     const auto entries = item.at("constants").map();
@@ -364,8 +366,20 @@ class KernelReader {
       const bool is_number =
           !id.empty() && id.size() < 9 && id.find_first_not_of("0123456789") == std::string::npos;
       if (!is_number) value.fail("'" + id + "' is no id of a constant: a number from 0 on");
-      source.constants.emplace(static_cast<uint32_t>(std::stoul(id)), expression(value));
+      source.constants.emplace(static_cast<uint32_t>(std::stoul(id)), word(value));
     }
+  }
+
+  // A word of 32 bits: an integer, or the bits of a real number, which may be a scalar's.
+  Expression word(const Item& value) const {
+    const auto scalar = std::ranges::find(kernel_.scalars, value.text(), &KernelScalar::name);
+    const auto* text =
+        scalar == kernel_.scalars.end() ? nullptr : std::get_if<std::string>(&scalar->value);
+    if (!text && !is_real(value.text())) return expression(value);
+    const double number = text ? std::strtod(text->c_str(), nullptr) : value.number();
+    const auto rounded = static_cast<float>(number);
+    if (!std::isfinite(rounded)) value.fail("must be finite as an f32");
+    return Expression(std::bit_cast<uint32_t>(rounded));
   }
 
   int argument_number(const Item& name) const {

@@ -119,7 +119,7 @@ TEST(OpenProducts, OfColumnsAndSumsAreOnMatrixUnitsOfCuda) {
       "  - {out: z, op: matmul, in: [w, v]}\n"
       "outputs: [y, z]\n",
       "g.yaml", ".");
-  test::OneOf cases(5);
+  test::OneOf cases(7);
   for (const auto& [target, template_name] :
        {std::pair{"cuda:sm_80", "gemm_sm80"}, {"cuda:sm_90a", "gemm_sm90"}})
     for (const bool whole : {false, true})

@@ -15,6 +15,7 @@
 #include "runtime/device.h"
 #include "scheduler/template.h"
 #include "scheduler/templates/product_candidate.h"
+#include "tests/draws.h"
 #include "tests/run_graph.h"
 
 namespace tcc::sched {
@@ -391,8 +392,11 @@ TEST_F(PadRowsOnDevice, TemplatesFollowPaddedLayouts) {
       {"inputs: {" + x + "}\nweights: {w: {dtype: f16, shape: [71, 73], init: {normal: 0.2}}}\n",
        "{out: s, op: cumsum, in: [x], dim: 0}, {out: y, op: matmul, in: [s, w]}", 2},
   };
+  test::OneOf taken(2);
   for (const Case& c : cases)
-    EXPECT_EQ(difference(graph_of(c.values, c.nodes), 7, c.padded), "") << c.nodes;
+    if (taken.takes_next()) {
+      EXPECT_EQ(difference(graph_of(c.values, c.nodes), 7, c.padded), "") << c.nodes;
+    }
 }
 
 // A chain of products of ragged sizes with other kernels between them, which also meet old values.
@@ -478,9 +482,8 @@ TEST_F(PadRowsOnDevice, TurnedBytesAgreeWithTheReference) {
 }
 
 TEST_F(PadRowsOnDevice, RandomChainsAgreeWithTheReference) {
-  const char* wanted = std::getenv("TCC_FUZZ_COUNT");  // more than by default
-  const uint64_t chains = wanted ? std::strtoull(wanted, nullptr, 10) : 5;
-  for (uint64_t seed = 1; seed <= chains; ++seed) {
+  const int64_t chains = test::number_from("TCC_FUZZ_COUNT", test::draws(5, 2));
+  for (uint64_t seed = 1; seed <= static_cast<uint64_t>(chains); ++seed) {
     const ir::Graph graph = random_chain(seed);
     EXPECT_EQ(difference(graph, seed, 1), "") << "seed " << seed << "\n" << ir::print_graph(graph);
   }

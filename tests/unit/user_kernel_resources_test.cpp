@@ -147,6 +147,31 @@ TEST_F(UserKernelResources, AreThoseOfTheFile) {
       }
 }
 
+TEST_F(UserKernelResources, RealNumbersAreWordsAndDefines) {
+  const auto of = [&](const std::string& push_constant) {
+    std::string text = kFile;
+    text.insert(text.find("inputs:\n"), "scalars: {scale: 1.5}\n");
+    text.replace(text.find("[N, -7]"), 7, "[N, " + push_constant + "]");
+    text.replace(text.find("X_TYPE: float"), 13, "X_TYPE: float, SCALE: scale");
+    return parse_user_kernel(text, "other.yaml", folder_);
+  };
+  const auto code = [&](const std::string& push_constant) {
+    const UserKernel read = of(push_constant);
+    return BoundKernel(read, {}, sched::target_by_name("vulkan"))
+        .compile(read.default_config, {})
+        .code;
+  };
+  EXPECT_EQ(code("scale"), code("1069547520"));
+  EXPECT_EQ(code("1.5"), code("1069547520"));
+  EXPECT_NE(code("1.5"), code("2"));
+  EXPECT_ERROR(of("1e300"), "must be finite as an f32");
+  const UserKernel read = of("scale");
+  EXPECT_NE(BoundKernel(read, {}, sched::target_by_name("vulkan"))
+                .source_text(read.default_config)
+                .find("#define SCALE (1.5)"),
+            std::string::npos);
+}
+
 TEST_F(UserKernelResources, TheCodeIsValidAndOfOthersKind) {
   const UserKernel other = kernel();
   const BoundKernel bound(other, {}, sched::target_by_name("vulkan"));
