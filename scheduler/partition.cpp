@@ -406,7 +406,7 @@ class Partitioner {
     // Reductions of the same rows stand side by side.
     if (!groups_.is_pointwise(g) && (!groups_.is_reduction(g) || !groups_.is_reduction(into)))
       return "rule: what is reduced, scanned or sorted is not computed again";
-    // What an epilogue reads is computed once per result.
+    // An epilogue computes its operands once per result.
     const bool is_operand =
         product && (groups_.has_products(into) || groups_.feeds_products(nodes, others));
     if (is_operand && !widens && groups_.slots(nodes) > kLoadSlots) {

@@ -188,7 +188,7 @@ class Bounds {
   struct Sign {
     SymInt any, every;
   };
-  // What is further away than any key is as good as the nearest such number.
+  // A number that is further away than any key is as good as the nearest such number.
   static Sign sign_of(const IndexSum& sum) {
     if (!sum.number) return Sign{sum.axes, sum.axes};
     // Axes reach no further than half as far.

@@ -104,7 +104,7 @@ TEST(FusionReasons, AreTheSameOfOpenDims) {
   EXPECT_EQ(explained(graph, open).lines, fixed.lines);
 }
 
-// What an epilogue reads may be listed ahead of the product and behind it.
+// Operands of an epilogue may be listed ahead of the product and behind it.
 TEST(FusionReasons, TheOrderOfNodesIsNone) {
   const std::string inputs =
                         "x: {dtype: f32, shape: [64, 96]}, w: {dtype: f32, shape: [96, 128]}, "
