@@ -198,9 +198,9 @@ constexpr Rule<AttentionCoopmat, Attention> kValueRules[] = {
      }},
     {"subgroups have whole matrices, and share rows or keys",
      [](const auto& a, const auto&) { return coopmat::legal_subgroups(a); }},
-    {"a subgroup multiplies at most 256 matrices in a turn of its loop, 32 on a software device",
+    {"a subgroup multiplies at most 256 matrices in a turn of its loop, 64 on a software device",
      [](const auto& a, const Attention& of) {
-       return coopmat::products(a) <= (of.target.is_cpu ? 32 : 256);
+       return coopmat::products(a) <= (of.target.is_cpu ? 64 : 256);
      }},
     {"workgroups are no larger than the target's",
      [](const auto& a, const Attention& of) {

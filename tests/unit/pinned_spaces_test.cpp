@@ -115,8 +115,8 @@ const Pinned kPinned[] = {
     {"attention_coopmat", "intel", kLong16, kAttention, 29, "30e8c8a76a694a3e",
      "block_k=16 block_q=64 keeps_queries=1 split_keys=1 stages=2 subgroups_k=1 "
      "subgroups_q=8 unit_k=16 unit_m=8 unit_n=16"},
-    {"attention_coopmat", "lavapipe", kDecodeF16, kShared, 206, "729d87bde0386f08",
-     "block_k=64 block_q=16 keeps_queries=1 split_keys=1 stages=1 subgroups_k=8 "
+    {"attention_coopmat", "lavapipe", kDecodeF16, kShared, 454, "64d294c2bbb648ad",
+     "block_k=64 block_q=32 keeps_queries=1 split_keys=2 stages=1 subgroups_k=8 "
      "subgroups_q=1 unit_k=8 unit_m=8 unit_n=8"},
     {"attention_sm90", "cuda:sm_90a", kLong16, kAttention, 646, "45b5d615ce993502",
      "block_k=112 groups=2 query_stages=2 split_keys=1 stages=2 turns=1"},
