@@ -407,11 +407,11 @@ class Partitioner {
     if (!groups_.is_pointwise(g) && (!groups_.is_reduction(g) || !groups_.is_reduction(into)))
       return "rule: what is reduced, scanned or sorted is not computed again";
     // An epilogue computes its operands once per result.
-    const bool is_operand =
-        product && (groups_.has_products(into) || groups_.feeds_products(nodes, others));
+    const bool feeds = product && groups_.feeds_products(nodes, others),
+               is_operand = feeds || (product && groups_.has_products(into));
     if (is_operand && !widens && groups_.slots(nodes) > kLoadSlots) {
       // Ops between products are computed once per score, as random numbers of dropout are.
-      if (!groups_.has_products(into) || groups_.feeds_products(nodes, others))
+      if (feeds)
         return "rule: a product would compute its operands, which take long, once per tile";
       if (std::string why = against_times(nodes, others.front(), groups_.times_made(nodes, others));
           !why.empty())

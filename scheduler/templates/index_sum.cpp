@@ -24,20 +24,20 @@ Expr clamped(const Expr& number, int64_t most) {
                   {ir::call(Fn::maximum, {number, number_of(-most)}), number_of(most)});
 }
 
+Expr both(const Expr& a, const Expr& b) {
+  if (!a) return b;
+  return b ? ir::call(Fn::logical_and, {a, b}) : a;
+}
+
 // From here on the number is no further than `most` from 0.
 void limit(IndexSum& sum, int64_t most) {
   if (!sum.is_any && sum.within.lo >= -most && sum.within.hi <= most) return;
   const Expr near = ir::call(Fn::logical_and, {ir::call(Fn::ge, {sum.number, number_of(-most)}),
                                                ir::call(Fn::le, {sum.number, number_of(most)})});
-  sum.safe = sum.safe ? ir::call(Fn::logical_and, {sum.safe, near}) : near;
+  sum.safe = both(sum.safe, near);
   sum.within = sum.is_any ? Interval{-most, most}
                           : Interval{std::max(sum.within.lo, -most), std::min(sum.within.hi, most)};
   sum.is_any = false;
-}
-
-Expr both(const Expr& a, const Expr& b) {
-  if (!a) return b;
-  return b ? ir::call(Fn::logical_and, {a, b}) : a;
 }
 
 IndexSum added(IndexSum a, IndexSum b, Fn fn) {
