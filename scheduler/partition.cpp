@@ -198,15 +198,16 @@ class Partitioner {
     return products;
   }
 
-  // Results of contractions' groups of which the node reads slices.
+  // Results of contractions' groups of which the node reads slices, if only through casts.
   std::set<const Value*> sliced_products(const Node* node) const {
     std::set<const Value*> products;
     for (const Value* value : node->inputs) {
       bool is_part = false;
       while (value && value->producer && groups_.is_light(value->producer)) {
-        if (value->producer->op->kind != OpKind::view) break;
-        is_part |= value->producer->op_name() == "slice";
-        value = value->producer->inputs[0];
+        const Node& by = *value->producer;
+        if (by.op->kind != OpKind::view && by.op_name() != "cast") break;
+        is_part |= by.op_name() == "slice";
+        value = by.inputs[0];
       }
       if (!is_part || !value->producer || groups_.is_light(value->producer)) continue;
       const int group = groups_.last_producer(*value);

@@ -71,6 +71,7 @@ const Dialect& cuda_dialect() {
         "constexpr tcc::kernels::{type} params = tcc_parameters();\n";
     d.source_parameter = "  p.{name} = {value};\n";
     d.int64_literal = "{value}ll";
+    d.wrapping = "{type}({unsigned}({a}) {op} {unsigned}({b}))";
     return d;
   }();
   return dialect;

@@ -104,6 +104,9 @@ struct Dialect {
   std::string hidden_zero;
   std::string unroll;         // before a loop
   std::string int64_literal;  // {value}
+  // {a} {op} {b} of signed integers of {type}, computed in {unsigned}, where the language leaves
+  // results beyond the type undefined; "" where they wrap.
+  std::string wrapping;
 };
 
 // Keywords of C++, for the words of dialects that extend it.

@@ -83,7 +83,7 @@ std::string Printer::render_call(const Expr& e) {
   if (compares && e->args[0]->dtype == DType::i64) {
     auto plain = [](const Expr& a) { return a->kind == Kind::index || a->kind == Kind::constant; };
     if (plain(e->args[0]) && plain(e->args[1]))
-      return spell(e->fn, DType::i64, {plain_index(e->args[0]), plain_index(e->args[1])});
+      return spell(dialect_, e->fn, DType::i64, {plain_index(e->args[0]), plain_index(e->args[1])});
   }
   std::vector<std::string> args;
   DType operand = e->args[0]->dtype;
@@ -95,7 +95,7 @@ std::string Printer::render_call(const Expr& e) {
   }
   hide_zeros(e, args);
   const std::string function = sched::function_of_call(*e);
-  if (function == sched::function_of(e->fn, operand)) return spell(e->fn, operand, args);
+  if (function == sched::function_of(e->fn, operand)) return spell(dialect_, e->fn, operand, args);
   args.push_back(constant(ir::constant(DType::f32, sched::reciprocal_of(*e))));
   return library_call(function, args);
 }

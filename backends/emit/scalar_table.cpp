@@ -13,12 +13,34 @@ std::string binary(const std::vector<std::string>& args, std::string_view op) {
   return "(" + args[0] + " " + std::string(op) + " " + args[1] + ")";
 }
 
+bool wraps(const Dialect& dialect, DType dtype) {
+  return dialect.wrapping.empty() || (dtype != DType::i32 && dtype != DType::i64);
+}
+
+// A sum, difference or product; those of integers of 8 and 16 bits are computed in 32 bits.
+std::string arithmetic(const Dialect& dialect, DType dtype, const std::vector<std::string>& args,
+                       std::string_view op) {
+  if (wraps(dialect, dtype)) return binary(args, op);
+  return fill(dialect.wrapping, {{"type", compute_type(dtype)},
+                                 {"unsigned", dtype == DType::i64 ? "u64" : "u32"},
+                                 {"a", without_parentheses(args[0])},
+                                 {"op", std::string(op)},
+                                 {"b", without_parentheses(args[1])}});
+}
+
+std::string negative(const Dialect& dialect, DType dtype, const std::string& value) {
+  const bool by_sign = is_float(dtype) || (info(dtype).is_signed && wraps(dialect, dtype));
+  return by_sign ? "(-" + value + ")"
+                 : arithmetic(dialect, dtype, {compute_type(dtype) + "(0)", value}, "-");
+}
+
 // The value, through a function where there is one.
 std::string through(const std::string& function, const std::string& value) {
   return function.empty() ? value : "tcc_" + function + "(" + value + ")";
 }
 
-std::string spell_int(Fn fn, DType dtype, const std::vector<std::string>& args) {
+std::string spell_int(const Dialect& dialect, Fn fn, DType dtype,
+                      const std::vector<std::string>& args) {
   std::string type = compute_type(dtype);
   std::string zero = type + "(0)", one = type + "(1)";
   bool is_signed = info(dtype).is_signed;
@@ -26,13 +48,16 @@ std::string spell_int(Fn fn, DType dtype, const std::vector<std::string>& args) 
     case Fn::minimum: return "min(" + args[0] + ", " + args[1] + ")";
     case Fn::maximum: return "max(" + args[0] + ", " + args[1] + ")";
     case Fn::abs:
-      return is_signed ? "(" + args[0] + " < " + zero + " ? -" + args[0] + " : " + args[0] + ")"
+      return is_signed ? "(" + args[0] + " < " + zero + " ? " +
+                             without_parentheses(negative(dialect, dtype, args[0])) + " : " +
+                             args[0] + ")"
                        : args[0];
     case Fn::sign:
       return is_signed ? "(" + args[0] + " > " + zero + " ? " + one + " : " + args[0] + " < " +
                              zero + " ? -" + one + " : " + zero + ")"
                        : "(" + args[0] + " > " + zero + " ? " + one + " : " + zero + ")";
-    case Fn::fma: return "(" + args[0] + " * " + args[1] + " + " + args[2] + ")";
+    case Fn::fma:
+      return arithmetic(dialect, dtype, {arithmetic(dialect, dtype, args, "*"), args[2]}, "+");
     case Fn::floor:
     case Fn::ceil:
     case Fn::round:
@@ -84,7 +109,8 @@ std::string library_call(const std::string& function, const std::vector<std::str
   return text + ")";
 }
 
-std::string spell(Fn fn, DType operand, const std::vector<std::string>& args) {
+std::string spell(const Dialect& dialect, Fn fn, DType operand,
+                  const std::vector<std::string>& args) {
   switch (fn) {
     case Fn::logical_and: return binary(args, "&&");
     case Fn::logical_or: return binary(args, "||");
@@ -102,16 +128,13 @@ std::string spell(Fn fn, DType operand, const std::vector<std::string>& args) {
     case Fn::le: return binary(args, "<=");
     case Fn::gt: return binary(args, ">");
     case Fn::ge: return binary(args, ">=");
-    case Fn::neg:
-      return wrap_narrow(operand, is_float(operand) || info(operand).is_signed
-                                      ? "(-" + args[0] + ")"
-                                      : "(" + compute_type(operand) + "(0) - " + args[0] + ")");
-    case Fn::add: return wrap_narrow(operand, binary(args, "+"));
-    case Fn::sub: return wrap_narrow(operand, binary(args, "-"));
-    case Fn::mul: return wrap_narrow(operand, binary(args, "*"));
+    case Fn::neg: return wrap_narrow(operand, negative(dialect, operand, args[0]));
+    case Fn::add: return wrap_narrow(operand, arithmetic(dialect, operand, args, "+"));
+    case Fn::sub: return wrap_narrow(operand, arithmetic(dialect, operand, args, "-"));
+    case Fn::mul: return wrap_narrow(operand, arithmetic(dialect, operand, args, "*"));
     default: break;
   }
-  return wrap_narrow(operand, spell_int(fn, operand, args));
+  return wrap_narrow(operand, spell_int(dialect, fn, operand, args));
 }
 
 std::string wrap_narrow(DType dtype, const std::string& value) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/emit/dialect.h"
 #include "ir/expr.h"
 #include "scheduler/library_functions.h"
 
@@ -13,7 +14,8 @@ namespace tcc::backends {
 using sched::compute_type;
 
 // Returns fn(args) as text. Operands that are written more than once must be names.
-std::string spell(ir::Fn fn, DType operand, const std::vector<std::string>& args);
+std::string spell(const Dialect& dialect, ir::Fn fn, DType operand,
+                  const std::vector<std::string>& args);
 // A call of a function of the device math library.
 std::string library_call(const std::string& function, const std::vector<std::string>& args);
 // Returns whether an operand of fn appears more than once in the text that `spell` returns.

@@ -139,6 +139,17 @@ TEST(RecurrentLaunches, OfALargeLayerAreThreeWithCooperativeLaunches) {
   }
 }
 
+// Steps of many sequences are products on matrix units, which one kernel follows whatever the type
+// of the products: it makes the cell and the output of all gates.
+TEST(RecurrentLaunches, ManySequencesTakeAProductAndOneKernelAStep) {
+  constexpr int64_t kSteps = 6;
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    Case c = {"lstm", "forward", 4, 256, {}, 0, 1024, dtype};
+    EXPECT_LE(launches(layer(c, kSteps), sched::target_by_name("cuda:sm_90a")), 2 * kSteps + 2)
+        << name(dtype);
+  }
+}
+
 std::string reason(const Case& c, const sched::Target& target, std::string_view name = "") {
   ir::Graph graph = layer(c, 128);
   ir::decompose(graph, [](const ir::Node& node) {

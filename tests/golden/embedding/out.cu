@@ -9,7 +9,7 @@ extern "C" __global__ void __launch_bounds__(256) embedding_mul_kernel(const i64
   i32 thread = i32(threadIdx.x);
   i32 i = block * 256 + thread;
   i64 t = b0[i >> 6];
-  i32 at = i32(min(max(((t < i64(0ll)) ? (t + i64(1000ll)) : t), i64(0ll)), i64(999ll)));
+  i32 at = i32(min(max(((t < i64(0ll)) ? i64(u64(t) + u64(i64(1000ll))) : t), i64(0ll)), i64(999ll)));
   b2[i] = u16(tcc_f32_to_f16(tcc_f16_to_f32(u32(b1[(i & 63) + at * 64])) * 8.0f));
 }
 

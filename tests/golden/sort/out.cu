@@ -63,18 +63,18 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
   i32 high = min(diagonal, a_length);
   for (i32 step = 0; step < 3; ++step) {
     if (low < high) {
-      i32 middle = tcc_shr_i32(low + high, 1);
-      i32 spot = i32((base + start + 5) + ((diagonal - 1) - middle));
-      i32 spot1 = i32((base + start) + middle);
+      i32 middle = tcc_shr_i32(i32(u32(low) + u32(high)), 1);
+      i32 spot = i32(i32(u32(base + start + 5) + u32(i32(u32(diagonal - 1) - u32(middle)))));
+      i32 spot1 = i32(i32(u32(base + start) + u32(middle)));
       if ((keys[spot] < keys[spot1]) || (tcc_isnan_f32(keys[spot1]) && (!tcc_isnan_f32(keys[spot])))) {
         high = middle;
       } else {
-        low = middle + 1;
+        low = i32(u32(middle) + u32(1));
       }
     }
   }
-  i32 i = (base + start) + low;
-  i32 j = (base + diagonal + start + 5) + (0 - low);
+  i32 i = i32(u32(base + start) + u32(low));
+  i32 j = i32(u32(base + diagonal + start + 5) + u32(i32(u32(0) - u32(low))));
   i32 spot2 = i32(min(i, 639));
   f32 a_key = keys[spot2];
   i32 spot3 = i32(min(j, 639));
@@ -85,13 +85,13 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     key[item] = take ? b_key : a_key;
     i32 spot4 = i32(min((take ? j : i), 639));
     place[item] = places[spot4];
-    i32 from = min(((take ? j : i) + 1), 639);
+    i32 from = min(i32(u32(take ? j : i) + u32(1)), 639);
     if (take) {
-      j = j + 1;
+      j = i32(u32(j) + u32(1));
       i32 spot5 = i32(from);
       b_key = keys[spot5];
     } else {
-      i = i + 1;
+      i = i32(u32(i) + u32(1));
       i32 spot6 = i32(from);
       a_key = keys[spot6];
     }
@@ -111,18 +111,18 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
   i32 high1 = min(diagonal1, a_length1);
   for (i32 step1 = 0; step1 < 4; ++step1) {
     if (low1 < high1) {
-      i32 middle1 = tcc_shr_i32(low1 + high1, 1);
-      i32 spot7 = i32((base + start1 + 10) + ((diagonal1 - 1) - middle1));
-      i32 spot8 = i32((base + start1) + middle1);
+      i32 middle1 = tcc_shr_i32(i32(u32(low1) + u32(high1)), 1);
+      i32 spot7 = i32(i32(u32(base + start1 + 10) + u32(i32(u32(diagonal1 - 1) - u32(middle1)))));
+      i32 spot8 = i32(i32(u32(base + start1) + u32(middle1)));
       if ((keys[spot7] < keys[spot8]) || (tcc_isnan_f32(keys[spot8]) && (!tcc_isnan_f32(keys[spot7])))) {
         high1 = middle1;
       } else {
-        low1 = middle1 + 1;
+        low1 = i32(u32(middle1) + u32(1));
       }
     }
   }
-  i32 i1 = (base + start1) + low1;
-  i32 j1 = (base + diagonal1 + start1 + 10) + (0 - low1);
+  i32 i1 = i32(u32(base + start1) + u32(low1));
+  i32 j1 = i32(u32(base + diagonal1 + start1 + 10) + u32(i32(u32(0) - u32(low1))));
   i32 spot9 = i32(min(i1, 639));
   f32 a_key1 = keys[spot9];
   i32 spot10 = i32(min(j1, 639));
@@ -133,13 +133,13 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     key[item] = take1 ? b_key1 : a_key1;
     i32 spot11 = i32(min((take1 ? j1 : i1), 639));
     place[item] = places[spot11];
-    i32 from1 = min(((take1 ? j1 : i1) + 1), 639);
+    i32 from1 = min(i32(u32(take1 ? j1 : i1) + u32(1)), 639);
     if (take1) {
-      j1 = j1 + 1;
+      j1 = i32(u32(j1) + u32(1));
       i32 spot12 = i32(from1);
       b_key1 = keys[spot12];
     } else {
-      i1 = i1 + 1;
+      i1 = i32(u32(i1) + u32(1));
       i32 spot13 = i32(from1);
       a_key1 = keys[spot13];
     }
@@ -159,18 +159,18 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
   i32 high2 = min(diagonal2, a_length2);
   for (i32 step2 = 0; step2 < 5; ++step2) {
     if (low2 < high2) {
-      i32 middle2 = tcc_shr_i32(low2 + high2, 1);
-      i32 spot14 = i32((base + start2 + 20) + ((diagonal2 - 1) - middle2));
-      i32 spot15 = i32((base + start2) + middle2);
+      i32 middle2 = tcc_shr_i32(i32(u32(low2) + u32(high2)), 1);
+      i32 spot14 = i32(i32(u32(base + start2 + 20) + u32(i32(u32(diagonal2 - 1) - u32(middle2)))));
+      i32 spot15 = i32(i32(u32(base + start2) + u32(middle2)));
       if ((keys[spot14] < keys[spot15]) || (tcc_isnan_f32(keys[spot15]) && (!tcc_isnan_f32(keys[spot14])))) {
         high2 = middle2;
       } else {
-        low2 = middle2 + 1;
+        low2 = i32(u32(middle2) + u32(1));
       }
     }
   }
-  i32 i2 = (base + start2) + low2;
-  i32 j2 = (base + diagonal2 + start2 + 20) + (0 - low2);
+  i32 i2 = i32(u32(base + start2) + u32(low2));
+  i32 j2 = i32(u32(base + diagonal2 + start2 + 20) + u32(i32(u32(0) - u32(low2))));
   i32 spot16 = i32(min(i2, 639));
   f32 a_key2 = keys[spot16];
   i32 spot17 = i32(min(j2, 639));
@@ -181,13 +181,13 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     key[item] = take2 ? b_key2 : a_key2;
     i32 spot18 = i32(min((take2 ? j2 : i2), 639));
     place[item] = places[spot18];
-    i32 from2 = min(((take2 ? j2 : i2) + 1), 639);
+    i32 from2 = min(i32(u32(take2 ? j2 : i2) + u32(1)), 639);
     if (take2) {
-      j2 = j2 + 1;
+      j2 = i32(u32(j2) + u32(1));
       i32 spot19 = i32(from2);
       b_key2 = keys[spot19];
     } else {
-      i2 = i2 + 1;
+      i2 = i32(u32(i2) + u32(1));
       i32 spot20 = i32(from2);
       a_key2 = keys[spot20];
     }
@@ -207,18 +207,18 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
   i32 high3 = min(diagonal3, a_length3);
   for (i32 step3 = 0; step3 < 6; ++step3) {
     if (low3 < high3) {
-      i32 middle3 = tcc_shr_i32(low3 + high3, 1);
-      i32 spot21 = i32((base + start3 + 40) + ((diagonal3 - 1) - middle3));
-      i32 spot22 = i32((base + start3) + middle3);
+      i32 middle3 = tcc_shr_i32(i32(u32(low3) + u32(high3)), 1);
+      i32 spot21 = i32(i32(u32(base + start3 + 40) + u32(i32(u32(diagonal3 - 1) - u32(middle3)))));
+      i32 spot22 = i32(i32(u32(base + start3) + u32(middle3)));
       if ((keys[spot21] < keys[spot22]) || (tcc_isnan_f32(keys[spot22]) && (!tcc_isnan_f32(keys[spot21])))) {
         high3 = middle3;
       } else {
-        low3 = middle3 + 1;
+        low3 = i32(u32(middle3) + u32(1));
       }
     }
   }
-  i32 i3 = (base + start3) + low3;
-  i32 j3 = (base + diagonal3 + start3 + 40) + (0 - low3);
+  i32 i3 = i32(u32(base + start3) + u32(low3));
+  i32 j3 = i32(u32(base + diagonal3 + start3 + 40) + u32(i32(u32(0) - u32(low3))));
   i32 spot23 = i32(min(i3, 639));
   f32 a_key3 = keys[spot23];
   i32 spot24 = i32(min(j3, 639));
@@ -229,13 +229,13 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     key[item] = take3 ? b_key3 : a_key3;
     i32 spot25 = i32(min((take3 ? j3 : i3), 639));
     place[item] = places[spot25];
-    i32 from3 = min(((take3 ? j3 : i3) + 1), 639);
+    i32 from3 = min(i32(u32(take3 ? j3 : i3) + u32(1)), 639);
     if (take3) {
-      j3 = j3 + 1;
+      j3 = i32(u32(j3) + u32(1));
       i32 spot26 = i32(from3);
       b_key3 = keys[spot26];
     } else {
-      i3 = i3 + 1;
+      i3 = i32(u32(i3) + u32(1));
       i32 spot27 = i32(from3);
       a_key3 = keys[spot27];
     }
@@ -255,18 +255,18 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
   i32 high4 = min(diagonal4, a_length4);
   for (i32 step4 = 0; step4 < 7; ++step4) {
     if (low4 < high4) {
-      i32 middle4 = tcc_shr_i32(low4 + high4, 1);
-      i32 spot28 = i32((base + start4 + 80) + ((diagonal4 - 1) - middle4));
-      i32 spot29 = i32((base + start4) + middle4);
+      i32 middle4 = tcc_shr_i32(i32(u32(low4) + u32(high4)), 1);
+      i32 spot28 = i32(i32(u32(base + start4 + 80) + u32(i32(u32(diagonal4 - 1) - u32(middle4)))));
+      i32 spot29 = i32(i32(u32(base + start4) + u32(middle4)));
       if ((keys[spot28] < keys[spot29]) || (tcc_isnan_f32(keys[spot29]) && (!tcc_isnan_f32(keys[spot28])))) {
         high4 = middle4;
       } else {
-        low4 = middle4 + 1;
+        low4 = i32(u32(middle4) + u32(1));
       }
     }
   }
-  i32 i4 = (base + start4) + low4;
-  i32 j4 = (base + diagonal4 + start4 + 80) + (0 - low4);
+  i32 i4 = i32(u32(base + start4) + u32(low4));
+  i32 j4 = i32(u32(base + diagonal4 + start4 + 80) + u32(i32(u32(0) - u32(low4))));
   i32 spot30 = i32(min(i4, 639));
   f32 a_key4 = keys[spot30];
   i32 spot31 = i32(min(j4, 639));
@@ -277,13 +277,13 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     key[item] = take4 ? b_key4 : a_key4;
     i32 spot32 = i32(min((take4 ? j4 : i4), 639));
     place[item] = places[spot32];
-    i32 from4 = min(((take4 ? j4 : i4) + 1), 639);
+    i32 from4 = min(i32(u32(take4 ? j4 : i4) + u32(1)), 639);
     if (take4) {
-      j4 = j4 + 1;
+      j4 = i32(u32(j4) + u32(1));
       i32 spot33 = i32(from4);
       b_key4 = keys[spot33];
     } else {
-      i4 = i4 + 1;
+      i4 = i32(u32(i4) + u32(1));
       i32 spot34 = i32(from4);
       a_key4 = keys[spot34];
     }
@@ -301,18 +301,18 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
     i32 high5 = min(diagonal5, 160);
     for (i32 step5 = 0; step5 < 8; ++step5) {
       if (low5 < high5) {
-        i32 middle5 = tcc_shr_i32(low5 + high5, 1);
-        i32 spot35 = i32((base + 160) + ((diagonal5 - 1) - middle5));
-        i32 spot36 = i32(base + middle5);
+        i32 middle5 = tcc_shr_i32(i32(u32(low5) + u32(high5)), 1);
+        i32 spot35 = i32(i32(u32(base + 160) + u32(i32(u32(diagonal5 - 1) - u32(middle5)))));
+        i32 spot36 = i32(i32(u32(base) + u32(middle5)));
         if ((keys[spot35] < keys[spot36]) || (tcc_isnan_f32(keys[spot36]) && (!tcc_isnan_f32(keys[spot35])))) {
           high5 = middle5;
         } else {
-          low5 = middle5 + 1;
+          low5 = i32(u32(middle5) + u32(1));
         }
       }
     }
-    i32 i5 = base + low5;
-    i32 j5 = (base + diagonal5 + 160) + (0 - low5);
+    i32 i5 = i32(u32(base) + u32(low5));
+    i32 j5 = i32(u32(base + diagonal5 + 160) + u32(i32(u32(0) - u32(low5))));
     i32 spot37 = i32(min(i5, 639));
     f32 a_key5 = keys[spot37];
     i32 spot38 = i32(min(j5, 639));
@@ -323,13 +323,13 @@ extern "C" __global__ void __launch_bounds__(128) sort_runs_kernel(const f32* __
       key[item] = take5 ? b_key5 : a_key5;
       i32 spot39 = i32(min((take5 ? j5 : i5), 639));
       place[item] = places[spot39];
-      i32 from5 = min(((take5 ? j5 : i5) + 1), 639);
+      i32 from5 = min(i32(u32(take5 ? j5 : i5) + u32(1)), 639);
       if (take5) {
-        j5 = j5 + 1;
+        j5 = i32(u32(j5) + u32(1));
         i32 spot40 = i32(from5);
         b_key5 = keys[spot40];
       } else {
-        i5 = i5 + 1;
+        i5 = i32(u32(i5) + u32(1));
         i32 spot41 = i32(from5);
         a_key5 = keys[spot41];
       }
