@@ -177,6 +177,12 @@ double ReplayTask::worst_ratio() const {
   return worst;
 }
 
+double ReplayResult::mean_default_ratio() const {
+  std::vector<double> ratios;
+  for (const ReplayTask& task : tasks) ratios.push_back(task.default_seconds / task.best_seconds);
+  return geometric_mean(ratios);
+}
+
 double ReplayResult::mean_ratio() const {
   std::vector<double> ratios;
   for (const ReplayTask& task : tasks) ratios.push_back(task.mean_ratio());
@@ -224,22 +230,22 @@ ReplayResult replay(const TrialHistory& history, SearchKind kind, const ReplayOp
 std::string replay_table(const ReplayResult& result, const ReplayResult& random) {
   TCC_CHECK(result.tasks.size() == random.tasks.size(), "tables of two different logs");
   const std::string kind(name(result.kind)), other(name(random.kind));
-  std::string text = cells({"kernel", "space", "trials", "configs tried", "default", kind,
-                            "worst seed", other, "worst seed"});
-  text += "|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
+  std::string text = cells({"kernel", "template", "space", "trials", "configs tried", "default",
+                            kind, "worst seed", other, "worst seed"});
+  text += "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|\n";
   for (size_t i = 0; i < result.tasks.size(); ++i) {
     const ReplayTask &task = result.tasks[i], &rival = random.tasks[i];
     size_t configs = 0;
     for (const ReplayRun& run : task.runs) configs = std::max(configs, run.configs);
-    text += cells({task.name + " " + task.operands, std::to_string(task.space),
-                   std::to_string(task.trials), std::to_string(configs),
+    text += cells({task.name + " " + task.operands, task.kernel_template,
+                   std::to_string(task.space), std::to_string(task.trials), std::to_string(configs),
                    percent(task.default_seconds / task.best_seconds), percent(task.mean_ratio()),
                    percent(task.worst_ratio()), percent(rival.mean_ratio()),
                    percent(rival.worst_ratio())});
   }
-  text += cells({"geometric mean, worst", "", "", "", "", percent(result.mean_ratio()),
-                 percent(result.worst_ratio()), percent(random.mean_ratio()),
-                 percent(random.worst_ratio())});
+  text += cells({"geometric mean, worst", "", "", "", "", percent(result.mean_default_ratio()),
+                 percent(result.mean_ratio()), percent(result.worst_ratio()),
+                 percent(random.mean_ratio()), percent(random.worst_ratio())});
   text += "\nSlower than the exhaustive best, on samples that the search did not see; " +
           std::to_string(result.tasks[0].runs.size()) +
           " seeds. Worst space: " + percent(result.worst_task_ratio()) + " (" + other + " " +

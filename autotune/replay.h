@@ -45,7 +45,8 @@ struct ReplayTask {
 struct ReplayResult {
   SearchKind kind = SearchKind::automatic;
   std::vector<ReplayTask> tasks;  // in the log's order
-  double mean_ratio() const;      // geometric, over tasks and seeds
+  double mean_default_ratio() const;  // geometric, of the defaults over the best
+  double mean_ratio() const;          // geometric, over tasks and seeds
   // The largest of the tasks' mean ratios: "within 8 % in the worst space".
   double worst_task_ratio() const;
   double worst_ratio() const;  // of any run

@@ -469,10 +469,14 @@ fs::path user_quirk_folder() {
   return settings.empty() ? fs::path() : settings / "tcc" / "quirks";
 }
 
+bool quirks_are_off() {
+  const char* value = std::getenv("TCC_QUIRKS");
+  return value && std::string_view(value) == "none";
+}
+
 std::vector<fs::path> quirk_files(const std::function<void(const std::string&)>& warn) {
   std::vector<fs::path> files;
-  if (const char* value = std::getenv("TCC_QUIRKS"); value && std::string_view(value) == "none")
-    return files;
+  if (quirks_are_off()) return files;
   // Files of a folder, or the file itself where any name will do.
   const auto add = [&](const fs::path& path, bool any_name) {
     std::error_code error;

@@ -108,6 +108,8 @@ void apply_quirks(Target& target);
 
 // $XDG_CONFIG_HOME/tcc/quirks, else ~/.config/tcc/quirks; "" where neither is set.
 std::filesystem::path user_quirk_folder();
+// Whether TCC_QUIRKS is "none": no file is read then.
+bool quirks_are_off();
 // The files that quirks() reads, in order.
 std::vector<std::filesystem::path> quirk_files(
     const std::function<void(const std::string&)>& warn = {});

@@ -1,6 +1,6 @@
 // How many cases a test takes. It names as many as find what it looks for; most of them take a
-// compiler seconds. The default run takes a third. TCC_TEST_DRAWS=all (`./dev test-all`) takes them
-// all.
+// compiler seconds. The default run takes a part of them, a third or less. TCC_TEST_DRAWS=all
+// (`./dev test-all`) takes all.
 #pragma once
 
 #include <algorithm>

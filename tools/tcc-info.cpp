@@ -146,8 +146,7 @@ std::vector<Folder> find_folders() {
     folders.push_back({"tuning", "", "TCC_TUNING_PATH is not set"});
   for (const fs::path& file : exec::quirk_files(missing("quirks")))
     folders.push_back({"quirks", file.string(), ""});
-  if (const char* value = std::getenv("TCC_QUIRKS"); value && std::string_view(value) == "none")
-    folders.push_back({"quirks", "", "TCC_QUIRKS is 'none'"});
+  if (exec::quirks_are_off()) folders.push_back({"quirks", "", "TCC_QUIRKS is 'none'"});
   return folders;
 }
 

@@ -209,7 +209,8 @@ class Sm80Attention : public AttentionCandidate<Attention> {
           (number(a.warps_q * a.block_k) * columns +
            (sm80::keeps_queries(a) ? 0 : number(a.warps_k * a.block_q * sm80::columns(a))));
       const double weighing = scores / kExponentials + scores * slots / kSlots;
-      const double beside = number(a.block_q * sm80::columns_v(a)) / kSlots;
+      // Each warp has sums of its own, which it corrects for new maxima.
+      const double beside = number(a.block_q * a.warps_k * sm80::columns_v(a)) / kSlots;
       const double loaded = number(sm80::k_bytes(a) + sm80::v_bytes(a)) / kCached;
       const double workgroups = number(sm80::workgroups(a));
       const double busy = std::min(number(rules.of().resident(a)), std::ceil(workgroups / units));

@@ -1,5 +1,6 @@
-// The default search on exhaustive logs of real sweeps: tests/replay/cases on an NVIDIA H200, made
-// by `tcc-tune tests/replay/cases/*.yaml --search exhaustive --trials 1000000 --log FILE`.
+// The default search on logs of real sweeps: tests/replay/cases on an NVIDIA H200, made by
+// `tcc-tune tests/replay/cases/*.yaml --search exhaustive --trials 1000000 --log FILE`; spaces of
+// thousands of configs by `--search random --trials 1000`.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +46,7 @@ TEST(ReplayLogs, TheDocumentedTablesAreThePrintedOnes) {
   const std::string page = read_file(testing::source_dir() / "docs/performance.md");
   ReplayOptions options;
   options.seeds = 1;  // the layout alone: times of searches may change in the last digit
-  for (const char* log : {"h200-matrix.jsonl.gz", "h200-memory.jsonl.gz"}) {
+  for (const char* log : {"h200-matrix.jsonl.gz", "h200-memory.jsonl.gz", "h200-units.jsonl.gz"}) {
     const TrialHistory history =
         read_trial_log(testing::source_dir() / "tests/replay/logs" / log, {});
     const ReplayResult found = replay(history, SearchKind::automatic, options);
@@ -54,7 +55,8 @@ TEST(ReplayLogs, TheDocumentedTablesAreThePrintedOnes) {
               std::string::npos)
         << table;
     for (const ReplayTask& task : found.tasks)
-      EXPECT_NE(page.find(str("\n| ", task.name, " ", task.operands, " | ", task.space, " | ")),
+      EXPECT_NE(page.find(str("\n| ", task.name, " ", task.operands, " | ", task.kernel_template,
+                              " | ", task.space, " | ")),
                 std::string::npos)
           << task.name << " " << task.operands;
   }
