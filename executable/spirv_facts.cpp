@@ -153,4 +153,15 @@ std::string lacking_feature(const SpirvFacts& facts, const std::set<uint32_t>& c
   return "";
 }
 
+std::string lacking_feature(const SpirvFacts& facts, const Target& target) {
+  for (const Feature& feature : kFeatures) {
+    if (feature.name.empty() || !facts.capabilities.contains(feature.capability) ||
+        has_feature(target, feature.name))
+      continue;
+    const std::string off = why_feature_off(target, feature.name);
+    return off.empty() ? feature.text : str(feature.text, " (", off, ")");
+  }
+  return "";
+}
+
 }  // namespace tcc::exec

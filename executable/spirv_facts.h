@@ -28,4 +28,8 @@ SpirvFacts spirv_facts(std::span<const uint32_t> words);
 std::string lacking_feature(const SpirvFacts& facts, const std::set<uint32_t>& capabilities,
                             const Target& target);
 
+// Returns the first feature that the module needs and the target says that it lacks, as in "64-bit
+// floats", or "".
+std::string lacking_feature(const SpirvFacts& facts, const Target& target);
+
 }  // namespace tcc::exec

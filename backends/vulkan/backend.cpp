@@ -7,6 +7,8 @@
 #include "backends/vulkan/dialect.h"
 #include "backends/vulkan/local_size.h"
 #include "backends/vulkan/resources.h"
+#include "executable/spirv_facts.h"
+#include "executable/spirv_words.h"
 #include "scheduler/source_compiler.h"
 #include "support/error.h"
 
@@ -58,7 +60,11 @@ class VulkanBackend : public Backend {
   std::string instruction_set(const sched::Target&) const override { return "spirv"; }
   std::vector<uint8_t> compile(const std::string& source, const std::string& name,
                                const sched::Target& target, const TextKind& kind) const override {
-    return compile_glsl(source, name, options_of(kind, target));
+    std::vector<uint8_t> code = compile_glsl(source, name, options_of(kind, target));
+    const std::string lacking =
+        exec::lacking_feature(exec::spirv_facts(exec::spirv_words(code)), target);
+    if (!lacking.empty()) fail_device(name, ": ", target.id(), " has no ", lacking);
+    return code;
   }
   std::string violation(const std::vector<uint8_t>& code) const override {
     const std::string reason = validate_spirv(code);

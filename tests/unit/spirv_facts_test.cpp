@@ -97,6 +97,19 @@ TEST(SpirvFacts, SayWhatADeviceLacks) {
   EXPECT_EQ(lacking_feature(spirv_facts(words), {1, 10, 6022}, target), "");
 }
 
+// A target that no device stands behind lacks what its profile says.
+TEST(SpirvFacts, SayWhatATargetLacks) {
+  const SpirvFacts facts = spirv_facts(module());
+  Target target;
+  target.float64 = true;
+  EXPECT_EQ(lacking_feature(facts, target), "");
+  target.float64 = false;
+  EXPECT_EQ(lacking_feature(facts, target), "64-bit floats");
+  target.switched_off = {{Part::feature, "float64", "a.quirks:3", "wrong"}};
+  EXPECT_EQ(lacking_feature(facts, target),
+            "64-bit floats (switched off by quirk a.quirks:3: wrong)");
+}
+
 TEST(SpirvFacts, UnknownCapabilitiesAreRefusedByNumber) {
   std::vector<uint32_t> words = module();
   words.insert(words.begin() + 5, {op(2, 17), 999983});
