@@ -18,6 +18,7 @@
 #include "ir/passes/decompose.h"
 #include "ir/size_range.h"
 #include "runtime/program.h"
+#include "tests/draws.h"
 #include "tests/fuzz/check_graph.h"
 #include "tests/open_graph.h"
 #include "tests/ops/op_batch.h"
@@ -122,7 +123,9 @@ TEST(OpenOps, AreRefusedForKnownReasonsOnly) {
   std::set<const Reason*> met;
   for (const ir::OpDef& op : ir::all_ops()) {
     size_t number = 0;
-    for (const OpenSample& one : all_opened(op))
+    OneOf third(3);
+    for (const OpenSample& one : all_opened(op)) {
+      if (!third.takes_next()) continue;
       for (const bool is_free : {false, true}) {
         if (is_free && number++ % 4 != 0) continue;  // they differ little
         options.open_dims["N"] =
@@ -143,9 +146,12 @@ TEST(OpenOps, AreRefusedForKnownReasonsOnly) {
           ADD_FAILURE() << one.text(op) << (is_free ? " (free): " : ": ") << error.what();
         }
       }
+    }
   }
+  // A part of the dims need not meet all reasons.
   for (const Reason& reason : kKnown)
-    EXPECT_TRUE(met.contains(&reason)) << reason.op << ": " << reason.words << " is no reason now";
+    EXPECT_TRUE(!draws_all() || met.contains(&reason))
+        << reason.op << ": " << reason.words << " is no reason now";
 }
 
 class OpenOps : public ::testing::TestWithParam<std::string> {};

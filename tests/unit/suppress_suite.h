@@ -17,6 +17,7 @@
 #include "backends/pipeline.h"
 #include "ir/builder.h"
 #include "runtime/program.h"
+#include "tests/draws.h"
 #include "tests/random_configs.h"
 #include "tests/run_graph.h"
 
@@ -158,9 +159,12 @@ class SuppressOnDevices : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(SuppressOnDevices, IsThePlainLoop) {
+  OneOf third(3);
   for (const int64_t n : kLengths)
-    for (const bool center : {false, true})
+    for (const bool center : {false, true}) {
+      if (!third.takes_next()) continue;
       EXPECT_EQ(difference(random_boxes(3, n, center, Specials::some, 2), center, 0.2F), "") << n;
+    }
   EXPECT_EQ(difference(random_boxes(2, 3000, false, Specials::none, 1), false, 0.45F), "");
   EXPECT_EQ(difference(random_boxes(0, 7, false, Specials::none, 1), false, 0.45F), "");
 }
@@ -169,9 +173,11 @@ TEST_P(SuppressOnDevices, DoesNotDependOnTheConfig) {
   struct Case {
     int64_t threads, items;
   };
+  OneOf third(3);
   for (const auto& [threads, items] :
        {Case{32, 1}, {32, 4}, {64, 2}, {128, 1}, {256, 4}, {512, 1}, {1024, 1}})
     for (const int64_t n : {33, 1100}) {
+      if (!third.takes_next()) continue;
       const RandomConfigs configs(1, {{"threads", threads}, {"items", items}});
       EXPECT_EQ(difference(random_boxes(2, n, false, Specials::some, 3), false, 0.3F, &configs), "")
           << n << " boxes, " << threads << " threads of " << items;
