@@ -90,6 +90,7 @@ std::string fit(const std::string& text, size_t width) {
 }
 
 std::string printable(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   return text;

@@ -121,8 +121,13 @@ class Compile {
 
   int run() {
     if (options_.target == "cpp") fail_input("--target cpp: not available yet");
-    if (options_.package.empty() == options_.output.empty())
-      fail_input("--output or --package must be given, and not both");
+    // Without a place for results the program prints what it was asked for.
+    const bool only_prints = options_.package.empty() && options_.output.empty();
+    if (only_prints && !options_.dump.explain_fusion && options_.dump.after.empty())
+      fail_input("--output or --package must be given, or what to print: --explain-fusion or "
+                 "--dump-after");
+    if (!options_.package.empty() && !options_.output.empty())
+      fail_input("--output and --package cannot both be given");
     if (options_.package.empty() && !options_.weight_files.empty())
       fail_input("--weights: is for --package");
     if (!options_.package.empty() && !options_.package.ends_with(exec::kPackageExtension))
@@ -146,7 +151,13 @@ class Compile {
       write_package(targets);
       return 0;
     }
+    compile_.binaries = !only_prints;
     exec::Executable whole = compile(targets.at(0));
+    if (only_prints) {
+      say_result(whole);
+      std::cout << "\n";
+      return 0;
+    }
     remove_earlier_run(options_.output);
     std::vector<std::string> folders;
     for (exec::Variant& variant : std::exchange(whole.variants, {})) {
@@ -157,15 +168,19 @@ class Compile {
     variants_ = std::move(folders);
     executable_ = std::move(whole);
     write_files(options_.output);
-    progress_.clear();
-    std::cout << counted(executable_.kernels.size(), "kernel") << " for " << executable_.target.id()
-              << ", " << counted(exec::count_usual_launches(executable_), "launch", "launches")
-              << ", arena " << format_bytes(static_cast<double>(executable_.arena_bytes.usual()))
-              << ": " << (fs::path(options_.output) / "manifest.json").string() << "\n";
+    say_result(executable_);
+    std::cout << ": " << (fs::path(options_.output) / "manifest.json").string() << "\n";
     return 0;
   }
 
  private:
+  void say_result(const exec::Executable& executable) {
+    progress_.clear();
+    std::cout << counted(executable.kernels.size(), "kernel") << " for " << executable.target.id()
+              << ", " << counted(exec::count_usual_launches(executable), "launch", "launches")
+              << ", arena " << format_bytes(static_cast<double>(executable.arena_bytes.usual()));
+  }
+
   void write_package(const std::vector<sched::Target>& targets) {
     PackageParts parts{graph_.name, targets, {}, {}, {}};
     parts.weights.assign(options_.weight_files.begin(), options_.weight_files.end());

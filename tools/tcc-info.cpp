@@ -321,7 +321,7 @@ int info_main(int argc, char** argv) {
   app.add_option("--device", test.device, "that is tested: auto, cuda:N or vulkan:N")
       ->capture_default_str()
       ->needs(self_test);
-  app.add_option("--time-limit", test.limit_seconds, "of the test, in seconds")
+  app.add_option("--time-limit", test.limit_seconds, "of the test, in seconds from 5 to 3600")
       ->capture_default_str()
       ->check(number_in(5.0, 3600.0))
       ->needs(self_test);

@@ -206,7 +206,7 @@ TEST(SummaryTest, FailuresAreCountedAndTheFirstIsShown) {
   wrong.reason = "element 5 is 1,\nnot 2";
   const std::string text = rejected_text(result);
   EXPECT_NE(text.find("matmul_gelu [contraction] 1 wrong, first tile_m=16 tile_n=64 unroll=1: "
-                      "element 5 is 1,?not 2\n"),
+                      "element 5 is 1, not 2\n"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("18 refused, first tile_m=64 tile_n=256 unroll=1: too much shared memory"),
@@ -231,6 +231,7 @@ TEST(SummaryTest, AKernelWithoutARecordIsAFailureUnlessItWasCutShort) {
     EXPECT_EQ(failure(kernel),
               "no config gave a right result: 1 trial, 1 wrong; the default: element 3 is 1, not 2")
         << ended;
+    EXPECT_TRUE(is_wrong(kernel));
   }
   kernel.trials.clear();
   EXPECT_NE(failure(kernel), "");
@@ -238,6 +239,7 @@ TEST(SummaryTest, AKernelWithoutARecordIsAFailureUnlessItWasCutShort) {
   EXPECT_EQ(failure(kernel), "") << "nothing was tried";
   kernel.error = "the worker crashed";
   EXPECT_EQ(failure(kernel), "the worker crashed");
+  EXPECT_FALSE(is_wrong(kernel));
 }
 
 TEST(PlainLinesTest, LongOnesAreToldOfNowAndThen) {

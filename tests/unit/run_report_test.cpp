@@ -210,6 +210,11 @@ TEST_F(RunReport, SaysWhyKernelsAreNotFused) {
   const std::string compiled =
       run("tcc-compile", graph + "--target vulkan -o '" + folder_.string() + "/out'").text;
   EXPECT_NE(compiled.find("matmul_add_gelu ("), std::string::npos) << compiled;
+  // Without a folder it prints the same and the number of kernels, and writes nothing.
+  const testing::Outcome printed = run("tcc-compile", graph + "--target vulkan");
+  EXPECT_EQ(printed.code, 0);
+  EXPECT_EQ(compiled.rfind(printed.text.substr(0, printed.text.size() - 1), 0), 0u)
+      << compiled << printed.text;
 }
 
 TEST_F(RunReport, OutputsOfNothingButZerosAreSaid) {

@@ -158,6 +158,13 @@ std::string failure(const KernelResult& kernel) {
   return text;
 }
 
+bool is_wrong(const KernelResult& kernel) {
+  return kernel.error.empty() &&
+         std::ranges::any_of(kernel.trials, [](const autotune::LoggedTrial& trial) {
+           return trial.result.status == Status::wrong;
+         });
+}
+
 double candidates_per_second(const TuneResult& result) {
   return result.wall_seconds > 0 ? static_cast<double>(measured_here(result)) / result.wall_seconds
                                  : 0;

@@ -50,6 +50,8 @@ double compile_utilization(const autotune::TuneResult& result);
 // kernel whose search was cut short by the budget or an interrupt, after right results of at most
 // its default, has no record either.
 std::string failure(const autotune::KernelResult& kernel);
+// Whether a kernel with such a failure ran and gave wrong results.
+bool is_wrong(const autotune::KernelResult& kernel);
 
 // A table of the kernels, then each batch's total and the rates.
 std::string summary_text(const autotune::TuneResult& result, const std::vector<Batch>& batches);

@@ -243,7 +243,7 @@ class Sweep {
       }
       const TuneResult result = autotune::tune_tasks(tasks, target_, devices_, tune_);
       std::cerr << rejected_text(result);
-      any_failure |= print_failures(result);
+      any_failure |= print_failures(result) != 0;
       return autotune::TunedKernels{result.records, left_out(tasks, result)};
     };
     const auto confirm = [&](std::span<const autotune::TuningTask> tasks,
@@ -368,20 +368,20 @@ class Sweep {
                 << counted(kernels_.size(), "kernel") << "; --resume goes on\n";
       return 128 + SIGINT;
     }
-    return print_failures(result) ? static_cast<int>(ErrorKind::device) : 0;
+    return print_failures(result);
   }
 
-  // Returns whether there were any.
-  static bool print_failures(const TuneResult& result) {
-    bool any = false;
+  // Returns the exit code: 0 without failures, 1 where all of them are wrong results.
+  static int print_failures(const TuneResult& result) {
+    int code = 0;
     for (const autotune::KernelResult& kernel : result.kernels) {
       const std::string reason = failure(kernel);
       if (reason.empty()) continue;
-      any = true;
+      code = std::max(code, is_wrong(kernel) ? 1 : static_cast<int>(ErrorKind::device));
       std::cerr << printable(str("tcc-tune: ", kernel.task.name, " ", kernel.output, ": ", reason))
                 << "\n";
     }
-    return any;
+    return code;
   }
 
   const SweepOptions& options_;
