@@ -190,13 +190,14 @@ void fill(Tensor& tensor, DType drawn, const Init& init, uint64_t seed) {
   });
 }
 
-void fill_constant(Tensor& tensor, double value) {
-  if (value == 0 && !std::signbit(value)) return;  // a tensor begins as zeros
+// `from` is the type of the value as it is given.
+template <typename T>
+void fill_constant(Tensor& tensor, DType from, T value) {
   const int bytes = size_bytes(tensor.dtype());
-  const std::vector<double> values(kBlock, value);
+  const std::vector<T> values(kBlock, value);
   parallel_for(0, tensor.numel(), kBlock * kBlocksPerTask, [&](int64_t first, int64_t last) {
     for (int64_t begin = first; begin < last; begin += kBlock)
-      convert(values.data(), DType::f64, tensor.data() + begin * bytes, tensor.dtype(),
+      convert(values.data(), from, tensor.data() + begin * bytes, tensor.dtype(),
               std::min<int64_t>(kBlock, last - begin));
   });
 }
@@ -207,7 +208,12 @@ Tensor random_tensor(DType dtype, std::vector<int64_t> shape, const Init& init, 
   check(dtype, init);
   Tensor tensor(dtype, std::move(shape));
   switch (init.kind) {
-    case Init::Kind::constant: fill_constant(tensor, init.a); break;
+    case Init::Kind::constant:
+      if (init.whole_value && is_integer(dtype))
+        fill_constant(tensor, DType::i64, *init.whole_value);
+      else if (init.a != 0 || std::signbit(init.a))  // a tensor begins as zeros
+        fill_constant(tensor, DType::f64, init.a);
+      break;
     case Init::Kind::uniform:
     case Init::Kind::normal: fill<float>(tensor, DType::f32, init, seed); break;
     case Init::Kind::integers: fill<int64_t>(tensor, DType::i64, init, seed); break;

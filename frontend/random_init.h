@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -20,19 +21,24 @@ struct Init {
 
   static Init zeros() { return constant(0); }
   static Init ones() { return constant(1); }
-  static Init constant(double value) { return {Kind::constant, value, 0, 0, 0}; }
+  static Init constant(double value) { return {Kind::constant, value, 0, 0, 0, {}}; }
+  // An integer that doubles may round.
+  static Init whole(int64_t value) {
+    return {Kind::constant, static_cast<double>(value), 0, 0, 0, value};
+  }
   // Values in [low, high), of 24 random bits. Rounding to the dtype may reach `high`.
-  static Init uniform(double low, double high) { return {Kind::uniform, low, high, 0, 0}; }
+  static Init uniform(double low, double high) { return {Kind::uniform, low, high, 0, 0, {}}; }
   // Values of mean 0 in f32's precision; |value| < 6.7 standard deviations.
   static Init normal(double standard_deviation) {
-    return {Kind::normal, standard_deviation, 0, 0, 0};
+    return {Kind::normal, standard_deviation, 0, 0, 0, {}};
   }
   // In [low, high).
-  static Init integers(int64_t low, int64_t high) { return {Kind::integers, 0, 0, low, high}; }
+  static Init integers(int64_t low, int64_t high) { return {Kind::integers, 0, 0, low, high, {}}; }
 
   Kind kind = Kind::constant;
-  double a = 0, b = 0;                // the value; low and high; the standard deviation
-  int64_t int_low = 0, int_high = 0;  // of integers
+  double a = 0, b = 0;                 // the value; low and high; the standard deviation
+  int64_t int_low = 0, int_high = 0;   // of integers
+  std::optional<int64_t> whole_value;  // of a constant that is an integer, exactly
 };
 
 // Draws as f32 (integers as i64), then converts as cast() does. Throws Error(bad_input) for a

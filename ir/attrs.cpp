@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "ir/exact_double.h"
 #include "ir/op.h"
 #include "ir/suggest.h"
 #include "support/error.h"
@@ -34,7 +35,9 @@ bool matches(AttrType type, const Attr& attr) {
   switch (type) {
     case AttrType::boolean: return std::holds_alternative<bool>(attr);
     case AttrType::integer: return std::holds_alternative<int64_t>(attr);
-    case AttrType::number: return std::holds_alternative<double>(attr);
+    // An integer, where a double would round it.
+    case AttrType::number:
+      return std::holds_alternative<double>(attr) || std::holds_alternative<int64_t>(attr);
     case AttrType::text: return std::holds_alternative<std::string>(attr);
     case AttrType::dtype: return std::holds_alternative<DType>(attr);
     case AttrType::ints: return std::holds_alternative<std::vector<SymInt>>(attr);
@@ -60,7 +63,7 @@ Attr widen(const AttrDef& def, Attr attr) {
   const auto* text = std::get_if<std::string>(&attr);
   switch (def.type) {
     case AttrType::number:
-      if (integer) return static_cast<double>(*integer);
+      if (integer && is_exact_double(*integer)) return static_cast<double>(*integer);
       break;
     case AttrType::dtype:
       if (const auto dtype = text ? parse_dtype(*text) : std::nullopt) return *dtype;

@@ -1,6 +1,7 @@
 #include <charconv>
 #include <unordered_map>
 
+#include "ir/exact_double.h"
 #include "ir/op.h"
 #include "ir/suggest.h"
 #include "ir/text.h"
@@ -245,6 +246,15 @@ class Parser {
     if (!known) cursor_.fail(quote(token.substr(0, 40)), " is not a value of ", tcc::name(dtype));
   }
 
+  Attr parse_number() {
+    const std::string_view token = cursor_.number_token();
+    int64_t whole = 0;
+    if (read(token, whole) && !is_exact_double(whole)) return whole;
+    double value = 0;
+    if (!read(token, value)) cursor_.fail("expected a number, not ", quote(token.substr(0, 40)));
+    return value;
+  }
+
   template <class T>
   static bool read(std::string_view token, T& value) {
     const auto [end, error] = std::from_chars(token.begin(), token.end(), value);
@@ -313,7 +323,7 @@ class Parser {
           cursor_.fail("attribute '", def.name, "' must be true or false");
         return false;
       case AttrType::integer: return cursor_.integer();
-      case AttrType::number: return cursor_.number();
+      case AttrType::number: return parse_number();
       case AttrType::text: return cursor_.text_literal();
       case AttrType::dtype: return parse_element_type();
       case AttrType::ints:

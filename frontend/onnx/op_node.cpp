@@ -157,6 +157,12 @@ double OpNode::number_of(size_t k) {
   return tensor(k)->get(0);
 }
 
+ir::Attr OpNode::scalar_of(size_t k) {
+  const double number = number_of(k);
+  if (!is_integer(tensor(k)->dtype()) || number >= 0x1p63) return number;
+  return tensor(k)->get_int(0);
+}
+
 // ---- attributes
 
 const Attribute* OpNode::attribute(std::string_view name) {

@@ -90,6 +90,8 @@ class OpNode {
   // Returns the whole tensor of operand `k`.
   TensorPtr tensor(size_t k);
   double number_of(size_t k);
+  // Operand `k`, a single number, as an attribute: integers are exact.
+  ir::Attr scalar_of(size_t k);
   // Like tensor(), but null where the operand is not a constant of the graph already.
   TensorPtr tensor_if_known(size_t k);
   // Like dims(), but nothing where they are not known.

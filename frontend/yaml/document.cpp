@@ -124,6 +124,10 @@ void Item::refuse_quotes(const std::string& expected) const {
              "\": write it without quotes"));
 }
 
+bool Item::is_integer() const {
+  return is_scalar() && !is_quoted() && parse_number<int64_t>(node_.Scalar());
+}
+
 int64_t Item::integer() const {
   if (!is_scalar()) fail("must be an integer");
   auto value = parse_number<int64_t>(node_.Scalar());

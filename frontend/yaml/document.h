@@ -33,6 +33,7 @@ class Item {
   // accessors of numbers and of true and false refuse it.
   bool is_quoted() const { return node_.Tag() == "!"; }
 
+  bool is_integer() const;
   std::string text() const;  // of at most 4096 characters, none of them a control character
   int64_t integer() const;
   double number() const;

@@ -18,6 +18,12 @@ bool is_const(const ir::Shape& shape) {
 }
 
 Init constant_init(const Item& item, DType dtype) {
+  if (item.is_integer() && is_integer(dtype)) {
+    const int64_t whole = item.integer();
+    if (wrap_to(dtype, whole) != whole || (whole < 0 && !info(dtype).is_signed))
+      item.fail("does not fit into " + std::string(name(dtype)));
+    return Init::whole(whole);
+  }
   double value = item.number();
   if (!is_float(dtype) && (!std::isfinite(value) || round_to(dtype, value) != value))
     item.fail("does not fit into " + std::string(name(dtype)));
@@ -199,7 +205,9 @@ ir::Attr attribute(const Item& item, const ir::OpDef& op, const std::string& key
   switch (def->type) {
     case ir::AttrType::boolean: return item.boolean();
     case ir::AttrType::integer: return item.integer();
-    case ir::AttrType::number: return item.number();
+    case ir::AttrType::number:
+      if (item.is_integer()) return item.integer();
+      return item.number();
     case ir::AttrType::text: return item.text();
     case ir::AttrType::dtype: return dtype(item);
     case ir::AttrType::numbers: {

@@ -19,7 +19,9 @@ std::string constant_text(double value, const std::string& text) {
 
 std::string init_text(const Init& init) {
   switch (init.kind) {
-    case Init::Kind::constant: return constant_text(init.a, number_text(init.a));
+    case Init::Kind::constant:
+      return constant_text(
+          init.a, init.whole_value ? std::to_string(*init.whole_value) : number_text(init.a));
     case Init::Kind::normal: return "{normal: " + number_text(init.a) + "}";
     case Init::Kind::uniform:
       return str("{uniform: [", number_text(init.a), ", ", number_text(init.b), "]}");

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <cmath>
+
+#include "ir/ops/_integers.h"
 #include "support/checked.h"
 #include "support/error.h"
 
@@ -36,6 +39,12 @@ double number_attr(const Node& node, std::string_view key) {
   const Attr& attr = find_attr(node, key);
   if (const auto* whole = std::get_if<int64_t>(&attr)) return static_cast<double>(*whole);
   return std::get<double>(attr);
+}
+
+int64_t whole_attr(const Node& node, std::string_view key) {
+  const Attr& attr = find_attr(node, key);
+  const auto* whole = std::get_if<int64_t>(&attr);
+  return whole ? *whole : whole_value(std::get<double>(attr));
 }
 
 SymInt symint_attr(const InferContext& context, std::string_view key) {
@@ -86,10 +95,17 @@ int dim_attr(const Node& node, std::string_view key, int rank) {
   return wrap_dim(node.attr<int64_t>(key), rank);
 }
 
-void require_value_of(const InferContext& context, std::string_view key, DType dtype) {
-  const double value = number_attr(context.node, key);
-  context.require(is_float(dtype) || round_to(dtype, value) == value,
-                  str(key, " = ", value, " is not a value of ", name(dtype)));
+void require_value_of(const InferContext& context, std::string_view key, DType dtype,
+                      bool drops_fraction) {
+  const Attr& attr = find_attr(context.node, key);
+  const auto* whole = std::get_if<int64_t>(&attr);
+  const double given = number_attr(context.node, key),
+               value = drops_fraction ? std::trunc(given) : given;
+  const bool is_value =
+      whole ? wrap_to(dtype, *whole) == *whole && (info(dtype).is_signed || *whole >= 0)
+            : round_to(dtype, value) == value;
+  context.require(is_float(dtype) || is_value,
+                  str(key, " = ", to_string(attr), " is not a value of ", name(dtype)));
 }
 
 Shape checked_shape(const InferContext& context, Shape shape) {

@@ -17,6 +17,8 @@ Shape symint_list(const Node& node, std::string_view key);
 SymInt symint_attr(const Node& node, std::string_view key);
 // Returns a `number`, also where it was given as an integer.
 double number_attr(const Node& node, std::string_view key);
+// Returns a `number` without its fraction, exactly where it was given as an integer.
+int64_t whole_attr(const Node& node, std::string_view key);
 
 // These do the same for shape rules: they report a wrong count or a symbol as a bad graph.
 SymInt symint_attr(const InferContext& context, std::string_view key);
@@ -38,8 +40,9 @@ inline std::string shape_text(const Shape& shape) {
 }
 
 // Fails where attribute `key` is a number that `dtype` cannot hold: a fraction or an infinity for
-// integers, or too large a number. Floats hold every number, rounded.
-void require_value_of(const InferContext& context, std::string_view key, DType dtype);
+// integers unless `drops_fraction`, or too large a number. Floats hold every number, rounded.
+void require_value_of(const InferContext& context, std::string_view key, DType dtype,
+                      bool drops_fraction = false);
 
 // Returns `shape`. Fails where a dim is negative or the number of elements overflows.
 Shape checked_shape(const InferContext& context, Shape shape);

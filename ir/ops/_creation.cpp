@@ -12,6 +12,11 @@ Expr constant_of(DType dtype, double value) {
   return constant_int(dtype, dtype == DType::boolean ? value != 0 : whole_value(value));
 }
 
+Expr constant_of(DType dtype, const Node& node, std::string_view key) {
+  if (is_float(dtype) || dtype == DType::boolean) return constant_of(dtype, number_attr(node, key));
+  return constant_int(dtype, whole_attr(node, key));
+}
+
 OpDef filling(std::string name, double value, std::string doc) {
   OpDef op;
   op.name = std::move(name);
@@ -32,7 +37,7 @@ OpDef filling(std::string name, double value, std::string doc) {
   return op;
 }
 
-OpDef filling_like(std::string name, std::function<double(const Node&)> value, std::string doc) {
+OpDef filling_like(std::string name, std::function<Attr(const Node&)> value, std::string doc) {
   OpDef op;
   op.name = std::move(name);
   op.kind = OpKind::composite;
@@ -40,7 +45,10 @@ OpDef filling_like(std::string name, std::function<double(const Node&)> value, s
   op.doc = std::move(doc);
   op.infer = [](const InferContext& context) -> std::vector<Type> { return {*context.inputs[0]}; };
   op.compose = [value = std::move(value)](Builder& b, const Node& node) -> std::vector<Value*> {
-    return {b.splat(node.outputs[0]->dtype(), node.outputs[0]->shape(), value(node))};
+    return {b.op("full", {},
+                 {{"size", node.outputs[0]->shape()},
+                  {"fill_value", value(node)},
+                  {"dtype", node.outputs[0]->dtype()}})};
   };
   op.takes_f8 = true;
   op.samples = {{.inputs = {{DType::f32, {3, 5}}}}, {.inputs = {{DType::i32, {0, 2}}}}};

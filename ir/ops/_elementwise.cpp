@@ -202,6 +202,11 @@ Expr literal(const Expr& like, double value) {
   return constant_int(like->dtype, whole_value(value));
 }
 
+Expr literal(const Expr& like, const Node& node, std::string_view key) {
+  if (is_float(like->dtype)) return constant(like->dtype, number_attr(node, key));
+  return constant_int(like->dtype, whole_attr(node, key));
+}
+
 Expr converted(const Expr& value, DType dtype) {
   const DType target = compute_dtype(dtype);
   return value->dtype == target ? value : cast(value, target);

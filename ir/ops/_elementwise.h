@@ -24,6 +24,7 @@ struct Operands {
   std::span<const T> values;
   const T& operator[](size_t k) const { return values[k]; }
   double number(std::string_view key) const { return number_attr(node, key); }
+  int64_t whole(std::string_view key) const { return whole_attr(node, key); }
 };
 using Exprs = Operands<Expr>;     // of compute_dtype(dtype); `condition` of bool
 using Floats = Operands<double>;  // a `condition` as 0 or 1
@@ -73,6 +74,8 @@ double float_at(const RefTensor& x, int64_t offset);
 
 // A constant of the dtype of `like`.
 Expr literal(const Expr& like, double value);
+// An attribute in the dtype of `like`.
+Expr literal(const Expr& like, const Node& node, std::string_view key);
 // `value` as `dtype`'s compute dtype; itself where it is that already.
 Expr converted(const Expr& value, DType dtype);
 inline Expr less(const Expr& a, const Expr& b) { return call(Fn::lt, {a, b}); }

@@ -216,8 +216,8 @@ void resample_reference(EvalContext& context, const std::vector<std::vector<Host
       sources = std::move(longer);
     }
     if (!out.is_float()) {
-      out.i[to] =
-          inside ? x.i[static_cast<size_t>(sources[0].first)] : static_cast<int64_t>(outside);
+      out.i[to] = inside ? x.i[static_cast<size_t>(sources[0].first)]
+                         : whole_attr(context.node, "extrapolation_value");
       return;
     }
     double sum = 0;

@@ -12,12 +12,12 @@ OpDef make() {
        .attrs = {{"value", AttrType::number, 1.0}},
        .element =
            [](const Exprs& x) {
-             return add(x[0], mul(literal(x[0], x.number("value")), mul(x[1], x[2])));
+             return add(x[0], mul(literal(x[0], x.node, "value"), mul(x[1], x[2])));
            },
        .on_floats = [](const Floats& x) { return x[0] + x.number("value") * (x[1] * x[2]); },
        .on_integers =
            [](const Ints& x) {
-             const auto value = whole_value(x.number("value"));
+             const int64_t value = x.whole("value");
              return wrapping_add(x[0], wrapping_mul(value, wrapping_mul(x[1], x[2])));
            },
        .check =

@@ -22,7 +22,7 @@ std::vector<Type> infer_addmm(const InferContext& context) {
 
 std::vector<Value*> compose_addmm(Builder& b, const Node& node) {
   const DType dtype = node.inputs[0]->dtype();
-  const double alpha = node.attr<double>("alpha"), beta = node.attr<double>("beta");
+  const double alpha = number_attr(node, "alpha"), beta = number_attr(node, "beta");
   const auto scaled = [&](Value* value, double factor) {
     value = b.compute(value);
     return factor == 1 ? value : b.mul(value, b.scalar(value->dtype(), factor));

@@ -54,7 +54,7 @@ std::vector<Value*> compose_batch_norm(Builder& b, const Node& node) {
   };
   // The scale of a channel is made first: with constant statistics it folds into one constant.
   Value* scale =
-      b.unary("rsqrt", b.op("add", {vector(2), b.scalar(x->dtype(), node.attr<double>("eps"))}));
+      b.unary("rsqrt", b.op("add", {vector(2), b.scalar(x->dtype(), number_attr(node, "eps"))}));
   if (Value* weight = vector(3)) scale = b.mul(scale, weight);
   Value* centered = b.sub(x, along_dim(b, vector(1), 1, x->rank()));
   return {b.cast(affine(b, centered, scale, vector(4), 1), node.inputs[0]->dtype())};

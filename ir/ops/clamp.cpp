@@ -12,8 +12,8 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Expr lower(const Exprs& x) {
   const double low = x.number("min"), high = x.number("max");
   Expr result = x[0];
-  if (low != -kInfinity) result = maximum(result, literal(x[0], low));
-  if (high != kInfinity) result = minimum(result, literal(x[0], high));
+  if (low != -kInfinity) result = maximum(result, literal(x[0], x.node, "min"));
+  if (high != kInfinity) result = minimum(result, literal(x[0], x.node, "max"));
   return result;
 }
 
@@ -24,12 +24,11 @@ double reference(const Floats& x) {
 }
 
 int64_t integer_reference(const Ints& x) {
-  const double low = x.number("min"), high = x.number("max");
   int64_t result = x[0];
-  if (low != -kInfinity && three_way(x.dtype, result, whole_value(low)) < 0)
-    result = whole_value(low);
-  if (high != kInfinity && three_way(x.dtype, result, whole_value(high)) > 0)
-    result = whole_value(high);
+  if (x.number("min") != -kInfinity && three_way(x.dtype, result, x.whole("min")) < 0)
+    result = x.whole("min");
+  if (x.number("max") != kInfinity && three_way(x.dtype, result, x.whole("max")) > 0)
+    result = x.whole("max");
   return result;
 }
 

@@ -32,7 +32,7 @@ std::vector<Value*> compose_cosine_similarity(Builder& b, const Node& node) {
   const auto unit = [&](Value* x) {
     x = b.expand(b.cast(x, compute_dtype(dtype)), shape);
     Value* norm = b.op("norm", {x}, {{"dim", ints({dim})}, {"keepdim", true}});
-    return b.div(x, b.op("maximum", {norm, b.scalar(x->dtype(), node.attr<double>("eps"))}));
+    return b.div(x, b.op("maximum", {norm, b.scalar(x->dtype(), number_attr(node, "eps"))}));
   };
   Value* product = b.op("mul", {unit(node.inputs[0]), unit(node.inputs[1])});
   return {b.cast(b.reduce("sum", product, {dim}), dtype)};

@@ -19,7 +19,7 @@ OpDef make() {
       "an optional weight per class; the log_softmax too, if asked for; "
       "torch.nn.functional.cross_entropy";
   op.infer = [](const InferContext& context) {
-    const double smoothing = context.node.attr<double>("label_smoothing");
+    const double smoothing = number_attr(context.node, "label_smoothing");
     context.require(smoothing >= 0 && smoothing <= 1, "label_smoothing must be between 0 and 1");
     std::vector<Type> types = infer_class_loss(context);
     if (context.node.attr<bool>("return_log_prob")) types.push_back(*context.inputs[0]);
@@ -28,7 +28,7 @@ OpDef make() {
   op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
     Value* input = node.inputs[0];
     Value* log_prob = b.op("log_softmax", {b.compute(input)}, {{"dim", class_dim(input->shape())}});
-    Value* loss = class_loss(b, node, log_prob, node.attr<double>("label_smoothing"));
+    Value* loss = class_loss(b, node, log_prob, number_attr(node, "label_smoothing"));
     std::vector<Value*> results = {b.cast(loss, input->dtype())};
     if (node.attr<bool>("return_log_prob")) results.push_back(b.cast(log_prob, input->dtype()));
     return results;

@@ -12,11 +12,9 @@ namespace {
 
 std::vector<Type> infer(const InferContext& context) {
   const DType dtype = context.node.attr<DType>("dtype");
-  const double value = number_attr(context.node, "fill_value");
   // A fraction is dropped, as torch.full does.
-  context.require(is_float(dtype) || dtype == DType::boolean ||
-                      round_to(dtype, std::trunc(value)) == std::trunc(value),
-                  str("fill_value ", value, " is not a value of ", name(dtype)));
+  if (!is_float(dtype) && dtype != DType::boolean)
+    require_value_of(context, "fill_value", dtype, true);
   return {{dtype, checked_shape(context, symint_list(context.node, "size"))}};
 }
 
@@ -27,7 +25,7 @@ void reference(EvalContext& context) {
   if (out.dtype == DType::boolean)
     std::fill(out.i.begin(), out.i.end(), value != 0);
   else if (!out.is_float())
-    std::fill(out.i.begin(), out.i.end(), whole_value(value));
+    std::fill(out.i.begin(), out.i.end(), whole_attr(context.node, "fill_value"));
 }
 
 }  // namespace
@@ -41,8 +39,7 @@ OpDef make() {
   op.doc = "A tensor of one value; torch.full";
   op.infer = infer;
   op.element = [](ElementContext& context, std::span<const SymInt>) {
-    return constant_of(context.node().attr<DType>("dtype"),
-                       number_attr(context.node(), "fill_value"));
+    return constant_of(context.node().attr<DType>("dtype"), context.node(), "fill_value");
   };
   op.reference = reference;
   op.takes_f8 = true;

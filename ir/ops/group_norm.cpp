@@ -24,7 +24,7 @@ std::vector<Value*> compose_group_norm(Builder& b, const Node& node) {
   const SymInt size = product(std::span<const SymInt>(shape).subspan(1));
   const Moments m = moments(b, b.reshape(x, {shape[0], groups, floordiv(size, groups)}), {2});
   Value* y =
-      b.reshape(scale_to_unit_variance(b, m.centered, m.variance, node.attr<double>("eps")), shape);
+      b.reshape(scale_to_unit_variance(b, m.centered, m.variance, number_attr(node, "eps")), shape);
   return {b.cast(affine(b, y, node.inputs[1], node.inputs[2], 1), node.inputs[0]->dtype())};
 }
 

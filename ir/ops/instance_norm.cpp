@@ -24,7 +24,7 @@ OpDef make() {
   op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
     Value* x = b.compute(node.inputs[0]);
     const Moments m = moments(b, x, dims_from(2, x->rank()));
-    Value* y = scale_to_unit_variance(b, m.centered, m.variance, node.attr<double>("eps"));
+    Value* y = scale_to_unit_variance(b, m.centered, m.variance, number_attr(node, "eps"));
     return {b.cast(affine(b, y, node.inputs[1], node.inputs[2], 1), node.inputs[0]->dtype())};
   };
   op.samples = {

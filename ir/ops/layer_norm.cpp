@@ -34,7 +34,7 @@ std::vector<Value*> compose_layer_norm(Builder& b, const Node& node) {
       static_cast<int>(node.attr<std::vector<SymInt>>("normalized_shape").size());
   const auto dims = dims_from(x->rank() - normalized, x->rank());
   const Moments m = moments(b, x, dims);
-  const double eps = node.attr<double>("eps");
+  const double eps = number_attr(node, "eps");
   Value* rstd = b.unary("rsqrt", b.add(m.variance, b.scalar(m.variance->dtype(), eps)));
   Value* y = b.mul(m.centered, rstd);
   y = b.cast(affine(b, y, node.inputs[1], node.inputs[2]), node.inputs[0]->dtype());

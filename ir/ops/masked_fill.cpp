@@ -8,7 +8,7 @@
 namespace tcc::ir::ops::op_masked_fill {
 namespace {
 
-int64_t reference(const Ints& x) { return x[1] != 0 ? whole_value(x.number("value")) : x[0]; }
+int64_t reference(const Ints& x) { return x[1] != 0 ? x.whole("value") : x[0]; }
 
 }  // namespace
 
@@ -20,8 +20,7 @@ OpDef make() {
        .attrs = {{"value", AttrType::number, std::nullopt}},
        .condition = 1,
        .on_bool = true,
-       .element =
-           [](const Exprs& x) { return select(x[1], literal(x[0], x.number("value")), x[0]); },
+       .element = [](const Exprs& x) { return select(x[1], literal(x[0], x.node, "value"), x[0]); },
        .on_floats = [](const Floats& x) { return x[1] != 0 ? x.number("value") : x[0]; },
        .on_integers = reference,
        .check =

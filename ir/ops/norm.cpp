@@ -6,7 +6,7 @@ namespace tcc::ir::ops::op_norm {
 namespace {
 
 Value* compose_norm(Builder& b, const Node& node, const std::vector<int64_t>& dims) {
-  const double p = node.attr<double>("p");
+  const double p = number_attr(node, "p");
   Value* x = b.compute(node.inputs[0]);
   Value* magnitude = b.unary("abs", x);
   if (dims.empty() && p != 0) return magnitude;  // a scalar: |x| for every p

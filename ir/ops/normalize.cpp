@@ -22,10 +22,10 @@ OpDef make() {
   op.compose = [](Builder& b, const Node& node) -> std::vector<Value*> {
     Value* x = b.compute(node.inputs[0]);
     Value* norm = b.op("norm", {x},
-                       {{"p", node.attr<double>("p")},
+                       {{"p", number_attr(node, "p")},
                         {"dim", ints({node.attr<int64_t>("dim")})},
                         {"keepdim", true}});
-    Value* divisor = b.op("maximum", {norm, b.scalar(x->dtype(), node.attr<double>("eps"))});
+    Value* divisor = b.op("maximum", {norm, b.scalar(x->dtype(), number_attr(node, "eps"))});
     return {b.cast(b.div(x, divisor), node.inputs[0]->dtype())};
   };
   op.samples = {

@@ -78,7 +78,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
       b.ops("scaled_dot_product_attention",
             {heads_first(node.inputs[kQuery]), heads_first(node.inputs[kKey]),
              heads_first(node.inputs[kValue]), seen_keys(b, node)},
-            {{"scale", node.attr<double>("scale")}, {"enable_gqa", true}, {"safe_softmax", true}});
+            {{"scale", number_attr(node, "scale")}, {"enable_gqa", true}, {"safe_softmax", true}});
   return {heads_first(attended[0]), attended[1]};
 }
 

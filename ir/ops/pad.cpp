@@ -67,7 +67,7 @@ Expr element(ElementContext& context, std::span<const SymInt> index) {
   const Shape& x = node.inputs[0]->shape();
   const auto pads = amounts(node, x.size());
   const std::string& mode = mode_of(node);
-  const Expr fill = constant_of(node.outputs[0]->dtype(), number_attr(node, "value"));
+  const Expr fill = constant_of(node.outputs[0]->dtype(), node, "value");
   std::vector<SymInt> from;
   std::vector<Expr> conditions;
   for (size_t d = 0; d < x.size(); ++d) {
@@ -110,7 +110,7 @@ void reference(EvalContext& context) {
     else if (out.is_float())
       out.f[static_cast<size_t>(offset)] = value;
     else
-      out.i[static_cast<size_t>(offset)] = whole_value(value);
+      out.i[static_cast<size_t>(offset)] = whole_attr(context.node, "value");
   });
 }
 

@@ -74,7 +74,7 @@ std::vector<Value*> compose(Builder& b, const Node& node) {
   Value* seen = b.op("lt", {numbers(key->shape()[2]), end});
   return b.ops(
       "scaled_dot_product_attention", {query, key, value, seen},
-      {{"scale", node.attr<double>("scale")}, {"enable_gqa", true}, {"safe_softmax", true}});
+      {{"scale", number_attr(node, "scale")}, {"enable_gqa", true}, {"safe_softmax", true}});
 }
 
 }  // namespace

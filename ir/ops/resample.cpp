@@ -62,8 +62,7 @@ Expr element(ElementContext& context, std::span<const SymInt> index) {
       conditions.push_back(is_inside(dim, position(dim, coordinates(node)), index[d]));
   const Expr inside = all_of(conditions);
   if (!inside) return value;
-  const double outside = number_attr(node, "extrapolation_value");
-  return select(inside, value, constant_of(node.outputs[0]->dtype(), outside));
+  return select(inside, value, constant_of(node.outputs[0]->dtype(), node, "extrapolation_value"));
 }
 
 HostTaps host_nearest(const Position& p, int64_t o, const std::string& rounding) {

@@ -29,7 +29,7 @@ std::vector<Value*> compose_rms_norm(Builder& b, const Node& node) {
   const auto normalized =
       static_cast<int>(node.attr<std::vector<SymInt>>("normalized_shape").size());
   const auto dims = dims_from(x->rank() - normalized, x->rank());
-  double eps = node.attr<double>("eps");
+  double eps = number_attr(node, "eps");
   if (eps < 0) eps = std::ldexp(1.0, -info(node.inputs[0]->dtype()).mantissa_bits);
   Value* mean_square = b.reduce("mean", b.mul(x, x), dims, true);
   Value* y = scale_to_unit_variance(b, x, mean_square, eps);

@@ -139,7 +139,7 @@ std::vector<Value*> compose_attention(Builder& b, const Node& node) {
   if (key->shape()[key->shape().size() - 2].is(0))  // sums over no keys
     return {b.splat(dtype, out, 0), b.splat(node.outputs[1]->dtype(), node.outputs[1]->shape(),
                                             -std::numeric_limits<double>::infinity())};
-  double scale = node.attr<double>("scale");
+  double scale = number_attr(node, "scale");
   if (scale == 0) {
     const SymInt& depth = query->shape().back();
     if (!depth.is_const())

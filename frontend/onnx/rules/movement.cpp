@@ -212,7 +212,9 @@ Results pad(OpNode& n) {
   if (n.opset >= 18 && n.has_input(3)) axes = n.axes(n.ints(3), x->rank());
   n.require(pads.size() == 2 * axes.size(),
             str("needs ", 2 * axes.size(), " pads, not ", pads.size()));
-  const double value = n.opset < 11 ? n.number("value", 0) : n.has_input(2) ? n.number_of(2) : 0;
+  const ir::Attr value = n.opset < 11     ? n.number("value", 0)
+                         : n.has_input(2) ? n.scalar_of(2)
+                                          : ir::Attr(0.0);
   static const std::pair<std::string_view, std::string_view> modes[] = {{"constant", "constant"},
                                                                         {"reflect", "reflect"},
                                                                         {"edge", "replicate"},
