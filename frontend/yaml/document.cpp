@@ -128,6 +128,12 @@ bool Item::is_integer() const {
   return is_scalar() && !is_quoted() && parse_number<int64_t>(node_.Scalar());
 }
 
+std::optional<int64_t> Item::unsigned_bits() const {
+  if (!is_scalar() || is_quoted() || is_integer()) return std::nullopt;
+  const auto value = parse_number<uint64_t>(node_.Scalar());
+  return value ? std::optional(static_cast<int64_t>(*value)) : std::nullopt;
+}
+
 int64_t Item::integer() const {
   if (!is_scalar()) fail("must be an integer");
   auto value = parse_number<int64_t>(node_.Scalar());

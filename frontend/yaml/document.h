@@ -6,6 +6,7 @@
 
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ class Item {
   bool is_quoted() const { return node_.Tag() == "!"; }
 
   bool is_integer() const;
+  // Returns the bits of an integer above those of i64 that u64 holds; nothing for others.
+  std::optional<int64_t> unsigned_bits() const;
   std::string text() const;  // of at most 4096 characters, none of them a control character
   int64_t integer() const;
   double number() const;

@@ -18,6 +18,8 @@ bool is_const(const ir::Shape& shape) {
 }
 
 Init constant_init(const Item& item, DType dtype) {
+  const std::optional<int64_t> bits = item.unsigned_bits();
+  if (bits && dtype == DType::u64) return Init::whole(*bits);
   if (item.is_integer() && is_integer(dtype)) {
     const int64_t whole = item.integer();
     if (wrap_to(dtype, whole) != whole || (whole < 0 && !info(dtype).is_signed))
@@ -166,7 +168,9 @@ ir::Value* scalar(ir::Builder& builder, const Item& item, const ir::Value* like)
   std::string text = item.text();
   bool fraction =
       text.find_first_of(".eE") != std::string::npos || text.find("nf") != std::string::npos;
+  const auto bits = like && like->dtype() == DType::u64 ? item.unsigned_bits() : std::nullopt;
   try {
+    if (bits) return scalar(builder, *bits, like);
     if (!fraction && (!like || is_integer(like->dtype())))
       return scalar(builder, item.integer(), like);
     return scalar(builder, item.number(), like);

@@ -17,11 +17,15 @@ std::string constant_text(double value, const std::string& text) {
   return value == 1 ? "ones" : "{constant: " + text + "}";
 }
 
-std::string init_text(const Init& init) {
+std::string whole_text(int64_t value, DType dtype) {
+  return dtype == DType::u64 ? std::to_string(static_cast<uint64_t>(value)) : std::to_string(value);
+}
+
+std::string init_text(const Init& init, DType dtype) {
   switch (init.kind) {
     case Init::Kind::constant:
       return constant_text(
-          init.a, init.whole_value ? std::to_string(*init.whole_value) : number_text(init.a));
+          init.a, init.whole_value ? whole_text(*init.whole_value, dtype) : number_text(init.a));
     case Init::Kind::normal: return "{normal: " + number_text(init.a) + "}";
     case Init::Kind::uniform:
       return str("{uniform: [", number_text(init.a), ", ", number_text(init.b), "]}");
@@ -41,7 +45,7 @@ const Drawn* drawn_of(const ir::ConstantData& data) {
 std::string init_of(const ir::Value& value, const std::string& name) {
   if (const Drawn* drawn = drawn_of(*value.data))
     if (drawn->init.kind == Init::Kind::constant || drawn->seed == stream_seed(0, name))
-      return init_text(drawn->init);
+      return init_text(drawn->init, drawn->dtype);
   const auto splat = value.data->splat();
   // A NaN has a sign and a payload; a large integer is not exact as a number.
   if (!splat || std::isnan(*splat)) return "";

@@ -66,6 +66,13 @@ TEST(WholeNumbers, AreExactWeights) {
                 value);
 }
 
+TEST(WholeNumbers, ReachTheEndOfU64) {
+  EXPECT_EQ(result_of("u64", "  - {out: y, op: bitwise_or, in: [x, 18446744073709551615]}\n"), -1);
+  EXPECT_EQ(result_of("u64", "  - {out: y, op: bitwise_not, in: [w]}\n",
+                      "  w: {dtype: u64, shape: [1], init: {constant: 9223372036854775809}}\n"),
+            INT64_MAX - 1);
+}
+
 TEST(WholeNumbers, ThatATypeDoesNotHoldAreRefused) {
   EXPECT_ERROR(result_of("u64", "  - {out: y, op: masked_fill, in: [x, m], value: -1}\n"),
                "value = -1 is not a value of u64");
