@@ -7,6 +7,7 @@
 #include "ir/ops/_norm.h"
 #include "ir/ops/_operands.h"
 #include "ir/ops/_random.h"
+#include "ir/ops/_softmax_parts.h"
 #include "support/error.h"
 
 namespace tcc::ir::ops::op_scaled_dot_product_attention {
@@ -156,12 +157,9 @@ std::vector<Value*> compose_attention(Builder& b, const Node& node) {
   scores = b.mul(scores, b.scalar(scores->dtype(), scale));
   scores = masked_scores(b, node, scores);
 
-  Value* max = b.reduce("amax", scores, {-1}, true);
-  Value* exp = b.unary("exp", b.sub(scores, max));
-  Value* sum = b.reduce("sum", exp, {-1}, true);
-  Value* weights = b.cast(b.mul(exp, b.unary("reciprocal", sum)), dtype);
-  if (node.attr<bool>("safe_softmax"))
-    weights = b.op("where", {b.unary("isnan", weights), b.scalar(dtype, 0), weights});
+  const SoftmaxParts parts = softmax_parts(b, scores);
+  Value* weights = b.cast(parts.weights, dtype);
+  if (node.attr<bool>("safe_softmax")) weights = without_nan(b, weights);
   if (const double dropout = number_attr(node, "dropout_p"); dropout > 0)
     weights = b.op("dropout", {weights, node.inputs[5]},
                    {{"p", dropout},
@@ -169,12 +167,10 @@ std::vector<Value*> compose_attention(Builder& b, const Node& node) {
                     {"seed", node.attr<int64_t>("seed")},
                     {"offset", node.attr<int64_t>("offset")}});
   Value* result = b.reshape(b.matmul(regroup(weights), value), out);
-  // A row without keys has the maximum -inf, which is its log-sum-exp.
-  Value* lse = b.op("where", {b.unary("isinf", max), max, b.add(b.unary("log", sum), max)});
   // The batch dims of value may be more than those of the scores.
   Shape kept = node.outputs[1]->shape();
   kept.push_back(1);
-  return {result, b.reshape(b.expand(lse, kept), node.outputs[1]->shape())};
+  return {result, b.reshape(b.expand(parts.lse, kept), node.outputs[1]->shape())};
 }
 
 }  // namespace

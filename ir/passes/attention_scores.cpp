@@ -41,14 +41,25 @@ class ScoreMatcher {
   ScoreMatcher(const UseMap& uses, KnownValues& known) : uses_(uses), known_(known) {}
 
   std::optional<AttentionScores> run(Value* probabilities) {
-    const Node* softmax = find_softmax(probabilities);
-    if (!softmax || !walk(softmax->inputs[0]) || !agrees(found_.steps)) return std::nullopt;
+    Value* scores = find_scores(probabilities);
+    if (!scores || !walk(scores) || !agrees(found_.steps)) return std::nullopt;
     if (found_.shape.empty()) found_.shape = probabilities->shape();
     for (const ScoreStep& step : found_.steps)
       if (step.operand && !regrouped_mask(step.operand->shape(), step.shape, found_.shape))
         return std::nullopt;
     std::ranges::reverse(found_.steps);
     return std::move(found_);
+  }
+
+  std::optional<ScoresAndSink> run_sink(Value* probabilities) {
+    Value* value = probabilities;
+    while (used_by(value, 1) && value->producer && is_float_cast(*value->producer))
+      value = value->producer->inputs[0];
+    if (!used_by(value, 1) || !value->producer || !is_one_of(*value->producer, {"slice", "narrow"}))
+      return std::nullopt;
+    Value* scores = scores_beside_sink(*value->producer);
+    if (!scores || !used_by(scores, 1)) return std::nullopt;
+    return ScoresAndSink{scores, found_.sink};
   }
 
  private:
@@ -75,16 +86,58 @@ class ScoreMatcher {
     return guards && uniform_value(node.inputs[1], known_) == 0.0 ? x : nullptr;
   }
 
-  // The softmax over the last dim that makes the probabilities.
-  const Node* find_softmax(Value* value) {
+  static bool is_over_last(const Node& node) {
+    const int rank = node.inputs[0]->rank();
+    return rank >= 2 && ops::dim_attr(node, "dim", rank) == rank - 1;
+  }
+
+  // The value that its rows' maxima are subtracted from, which changes no softmax; itself where
+  // there are none.
+  Value* unshifted(Value* value) const {
+    const Node* shift = producer_of(value, "sub");
+    const Node* max = shift ? shift->inputs[1]->producer : nullptr;
+    Value* x = shift ? shift->inputs[0] : nullptr;
+    if (!max || !is_one_of(*max, {"amax", "max"}) || max->inputs[0] != x ||
+        max->outputs[0] != shift->inputs[1] || !max->attr<bool>("keepdim") || x->rank() < 2)
+      return value;
+    const auto dims = ops::dim_list(*max, "dim", x->rank());
+    const bool is_own = dims.size() == 1 && dims[0] == x->rank() - 1 && used_by(x, 2) &&
+                        used_by(value, 1) && used_by(max->outputs[0], 1);
+    return is_own ? x : value;
+  }
+
+  // The scores of softmax(cat([scores, sink]))[..., :-1], whose sink is noted; null where the slice
+  // is another one.
+  Value* scores_beside_sink(const Node& slice) {
+    const Value* kept = slice.outputs[0];
+    const Node* softmax = producer_of(slice.inputs[0], "softmax");
+    if (!softmax || !is_over_last(slice) || !is_over_last(*softmax) ||
+        !used_by(slice.inputs[0], 1) || !ops::symint_attr(slice, "start").is(0))
+      return nullptr;
+    if (slice.op_name() == "slice" && slice.attr<int64_t>("step") != 1) return nullptr;
+    const Value* all = unshifted(softmax->inputs[0]);
+    const Node* cat = producer_of(all, "cat");
+    if (!cat || cat->inputs.size() != 2 || !is_over_last(*cat)) return nullptr;
+    if (all == softmax->inputs[0] && !used_by(all, 1)) return nullptr;
+    Value *scores = cat->inputs[0], *sink = cat->inputs[1];
+    if (!sink->shape().back().is(1) || scores->shape().back() != kept->shape().back() ||
+        scores->dtype() != sink->dtype())
+      return nullptr;
+    see(all);
+    found_.sink = sink;
+    return scores;
+  }
+
+  // What the softmax over the last dim that makes the probabilities is taken of.
+  Value* find_scores(Value* value) {
     if (!used_by(value, 1)) return nullptr;
     for (int k = 0; k < kMaxSteps && value->producer; ++k) {
       const Node& node = *value->producer;
       see(value);
-      if (node.op_name() == "softmax") {
-        const int rank = value->rank();
-        return rank >= 2 && ops::dim_attr(node, "dim", rank) == rank - 1 ? &node : nullptr;
-      }
+      if (node.op_name() == "softmax") return is_over_last(node) ? node.inputs[0] : nullptr;
+      // A row of NaN is NaN beside a sink.
+      if (is_one_of(node, {"slice", "narrow"}))
+        return found_.safe ? nullptr : scores_beside_sink(node);
       if (Value* inner = unguarded(node)) {
         found_.safe = true;
         value = inner;
@@ -297,6 +350,11 @@ std::optional<double> uniform_value(const Value* value, KnownValues& known) {
     return std::nullopt;
   const TensorPtr tensor = spelled_out(value, known);
   return tensor ? std::optional(tensor->get(0)) : std::nullopt;
+}
+
+std::optional<ScoresAndSink> match_sink(Value* probabilities, const UseMap& uses,
+                                        KnownValues& known) {
+  return ScoreMatcher(uses, known).run_sink(probabilities);
 }
 
 std::optional<AttentionScores> match_scores(Value* probabilities, const UseMap& uses,

@@ -32,8 +32,11 @@ struct AttentionScores {
   double scale = 1;               // of the product
   std::vector<ScoreStep> steps;   // in the order in which they are applied
   Shape shape;                    // of the scores, in the finest batch dims that a step sees
-  bool safe = false;              // the probabilities of a row that is NaN are replaced by 0
-  int widest = 0;                 // bytes of the widest float on the way
+  // A score more of each row [..., queries, 1], which takes a part of the weights and none of the
+  // values; null: there is none.
+  Value* sink = nullptr;
+  bool safe = false;  // the probabilities of a row that is NaN are replaced by 0
+  int widest = 0;     // bytes of the widest float on the way
 };
 
 // The shape of a mask of scores `from` once they are `to`, whose batch dims divide those of `from`;
@@ -46,6 +49,15 @@ using UseMap = std::map<const Value*, Graph::Uses>;
 // nothing where they come from anything else, or where another node reads a value on the way.
 std::optional<AttentionScores> match_scores(Value* probabilities, const UseMap& uses,
                                             KnownValues& known);
+
+// The scores and the sink of probabilities softmax(cat([scores, sink]))[..., :-1], perhaps cast,
+// which no other node reads a part of.
+struct ScoresAndSink {
+  Value* scores;
+  Value* sink;
+};
+std::optional<ScoresAndSink> match_sink(Value* probabilities, const UseMap& uses,
+                                        KnownValues& known);
 
 // Returns the tensor, where it follows from constants that are spelled out in the graph; no weight
 // is loaded.

@@ -5,6 +5,7 @@
 
 #include "ir/op.h"
 #include "ir/ops/_attributes.h"
+#include "ir/ops/_softmax_parts.h"
 #include "ir/passes/attention_mask.h"
 #include "ir/passes/attention_scores.h"
 #include "ir/passes/decompose.h"
@@ -152,6 +153,26 @@ bool is_usable(const AttentionScores& scores, const Node& output) {
          (batch_of(output.inputs[0]->shape()) == batch || spans_batch(output));
 }
 
+// The values times the share of the weights that the sink leaves them: 1 / (1 + exp(sink - lse)).
+// Where all of a row's scores are -inf, the sink has all.
+Value* beside_sink(Builder& b, Value* values, Value* lse, Value* sink) {
+  const DType dtype = lse->dtype();
+  Value* share = b.unary("sigmoid", b.sub(lse, b.cast(b.reshape(sink, lse->shape()), dtype)));
+  return b.cast(b.mul(b.cast(values, dtype), share), values->dtype());
+}
+
+// Takes the sink out of any other scores, as expressions that recognition in the decomposed graph
+// may read. Null where there is none.
+Value* without_sink(Builder& b, const Node& output, const UseMap& uses, KnownValues& known) {
+  const auto found = match_sink(output.inputs[0], uses, known);
+  if (!found) return nullptr;
+  const ops::SoftmaxParts parts = ops::softmax_parts(b, b.compute(found->scores));
+  const DType dtype = output.inputs[0]->dtype();
+  Value* values = b.matmul(ops::without_nan(b, b.cast(parts.weights, dtype)), output.inputs[1]);
+  if (values->rank() != parts.lse->rank()) return nullptr;
+  return beside_sink(b, values, parts.lse, found->sink);
+}
+
 Value* attention(Builder& b, const AttentionScores& scores, const Node& output,
                  KnownValues& known) {
   const Node& product = *scores.product;
@@ -177,12 +198,16 @@ Value* attention(Builder& b, const AttentionScores& scores, const Node& output,
   if (batch_of(output.inputs[0]->shape()) != batch) value = in_batch(b, value, batch);
   const Heads heads = grouped_heads(b, query.value, key.value, value);
   const AttentionMask mask = attention_mask(b, scores, compute_dtype(dtype), known);
-  Value* result =
-      b.op("scaled_dot_product_attention", {query.value, heads.key, heads.value, mask.operand},
-           {{"is_causal", mask.is_causal},
-            {"scale", scale},
-            {"enable_gqa", heads.grouped},
-            {"safe_softmax", scores.safe}});
+  const std::vector<Value*> results =
+      b.ops("scaled_dot_product_attention", {query.value, heads.key, heads.value, mask.operand},
+            {{"is_causal", mask.is_causal},
+             {"scale", scale},
+             {"enable_gqa", heads.grouped},
+             {"safe_softmax", scores.safe || scores.sink}});
+  Value* result = results[0];
+  if (scores.sink)
+    result = beside_sink(b, result, b.reshape(results[1], with_batch(batch, scores.sink->shape())),
+                         scores.sink);
   const Shape& shape = output.outputs[0]->shape();
   return result->shape() == shape ? result : b.reshape(result, shape);
 }
@@ -203,8 +228,8 @@ void recognize_attention(Graph& graph) {
   const bool found = rewrite_nodes(graph, [&](Builder& b, const Node& node) -> Replacement {
     if (node.op_name() != "matmul" || !has_matrices(node)) return {};
     const auto scores = match_scores(node.inputs[0], uses, known);
-    if (!scores || !is_usable(*scores, node)) return {};
-    Value* result = attention(b, *scores, node, known);
+    Value* result = scores && is_usable(*scores, node) ? attention(b, *scores, node, known)
+                                                       : without_sink(b, node, uses, known);
     return result ? Replacement{result} : Replacement{};
   });
   if (found) simplify(graph);

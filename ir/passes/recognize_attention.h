@@ -15,6 +15,8 @@ namespace tcc::ir {
 //     be causal without loading a weight;
 //   - casts between floats, a floor of the scores (maximum with the lowest number), inactive
 //     dropout, and probabilities of NaN replaced by 0 (which becomes `safe_softmax`);
+//   - a column that is appended to the scores and dropped behind the softmax (an attention sink),
+//     which becomes a factor of the results by their log-sum-exp;
 //   - key and value heads that are repeated for groups of query heads (enable_gqa).
 //
 // Nothing is changed where anyone else reads the scores or the probabilities, or where something
