@@ -16,7 +16,7 @@ constexpr double kMaxShapeOctaves = 4;
 constexpr double kMaxDeviceOctaves = 4;
 constexpr double kOtherVendor = 2;  // octaves that another vendor's device counts as
 // To the model, which is not exact, a relative's config may look as much slower than the default as
-// it was faster where it was measured, up to this.
+// it was faster where it was measured, up to this, and the less the farther the relative is.
 constexpr double kTrusted = 1.15;
 constexpr size_t kMostTried = 64;  // relatives whose configs are checked, the nearest first
 
@@ -167,7 +167,7 @@ class LookUp {
                octaves(limit));
         return nullptr;
       }
-      const std::string reason = objection(*record);
+      const std::string reason = objection(*record, 1 - distance / limit);
       if (reason.empty()) return record;
       if (refused.empty()) refused = str(of(*record, tier), " has a config ", reason, "; ");
     }
@@ -175,14 +175,15 @@ class LookUp {
     return nullptr;
   }
 
-  // Against a relative's config.
-  std::string objection(const Record& record) const {
+  // Against a relative's config; `nearness` is 1 for the same sizes, 0 for the farthest.
+  std::string objection(const Record& record, double nearness) const {
     const sched::Config best = query_.space->completed(record.best);
     const std::string violated = query_.space->violation(best);
     if (!violated.empty()) return "that is not legal here: " + violated;
     const bool known = record.default_seconds > 0;
-    const double allowed =
+    const double faster =
         known ? std::clamp(record.default_seconds / record.seconds, 1.0, kTrusted) : kTrusted;
+    const double allowed = 1 + (faster - 1) * nearness;
     const std::string doubt = query_.doubt ? query_.doubt(best, allowed) : "";
     return doubt.empty() ? doubt : "that does not suit this kernel: " + doubt;
   }

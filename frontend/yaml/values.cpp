@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "frontend/yaml/weight_data.h"
+#include "ir/exact_double.h"
 #include "ir/suggest.h"
 #include "support/error.h"
 #include "support/file.h"
@@ -210,7 +211,7 @@ ir::Attr attribute(const Item& item, const ir::OpDef& op, const std::string& key
     case ir::AttrType::boolean: return item.boolean();
     case ir::AttrType::integer: return item.integer();
     case ir::AttrType::number:
-      if (item.is_integer()) return item.integer();
+      if (item.is_integer() && !ir::is_exact_double(item.integer())) return item.integer();
       return item.number();
     case ir::AttrType::text: return item.text();
     case ir::AttrType::dtype: return dtype(item);

@@ -38,7 +38,7 @@ TEST(Creation, RefusesBadSizesAndNumbers) {
   EXPECT_ERROR(run("zeros", {}, {{"size", ints({1LL << 40, 1LL << 40})}}), "has too many elements");
   EXPECT_ERROR(
       run("full", {}, {{"size", ints({1})}, {"fill_value", INFINITY}, {"dtype", DType::i32}}),
-      "fill_value inf is not a value of i32");
+      "fill_value = inf is not a value of i32");
   EXPECT_ERROR(run("arange", {}, {{"end", 1.5}}), "1.5 is not a whole number, which i64 needs");
   EXPECT_ERROR(run("arange", {}, {{"end", 5}, {"step", 0}}), "step must not be 0");
 }

@@ -142,7 +142,7 @@ TEST(LiveTableTest, ErrorsAndControlCharactersInStatus) {
   kernel.error = "no\nmemory";
   table.update(kernel, true);
   const Lines lines = table.frame({24, 120}, 10);
-  EXPECT_TRUE(any_line_has(lines, "error: no?memory")) << joined(lines);
+  EXPECT_TRUE(any_line_has(lines, "error: no memory")) << joined(lines);
   EXPECT_FALSE(any_line_has(lines, "\033"));
 }
 

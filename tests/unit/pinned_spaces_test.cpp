@@ -93,7 +93,7 @@ const Pinned kPinned[] = {
     {"attention_sm80", "cuda:sm_80", kLong16, kAttention, 224, "6a8937d1fbbf2951",
      "block_k=128 block_q=64 split_keys=1 stages=1 warps_k=1 warps_q=4"},
     {"attention_sm80", "cuda:sm_80", kLong16, kCausal, 224, "6a8937d1fbbf2951",
-     "block_k=64 block_q=32 split_keys=1 stages=3 warps_k=4 warps_q=1"},
+     "block_k=128 block_q=32 split_keys=1 stages=2 warps_k=4 warps_q=1"},
     {"attention_sm80", "cuda:sm_90a", kDecode16, kShared, 722, "e6249a53e2fd0005",
      "block_k=128 block_q=16 cluster=8 split_keys=1 stages=3 warps_k=4 warps_q=1"},
     {"attention_sm80", "cuda:sm_80", kSquare32, kCausal, 239, "9a2f9d2765c0d544",
