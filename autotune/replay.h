@@ -44,7 +44,7 @@ struct ReplayTask {
 
 struct ReplayResult {
   SearchKind kind = SearchKind::automatic;
-  std::vector<ReplayTask> tasks;  // in the log's order
+  std::vector<ReplayTask> tasks;      // in the log's order
   double mean_default_ratio() const;  // geometric, of the defaults over the best
   double mean_ratio() const;          // geometric, over tasks and seeds
   // The largest of the tasks' mean ratios: "within 8 % in the worst space".

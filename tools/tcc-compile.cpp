@@ -124,8 +124,9 @@ class Compile {
     // Without a place for results the program prints what it was asked for.
     const bool only_prints = options_.package.empty() && options_.output.empty();
     if (only_prints && !options_.dump.explain_fusion && options_.dump.after.empty())
-      fail_input("--output or --package must be given, or what to print: --explain-fusion or "
-                 "--dump-after");
+      fail_input(
+          "--output or --package must be given, or what to print: --explain-fusion or "
+          "--dump-after");
     if (!options_.package.empty() && !options_.output.empty())
       fail_input("--output and --package cannot both be given");
     if (options_.package.empty() && !options_.weight_files.empty())

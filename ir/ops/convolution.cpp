@@ -34,7 +34,8 @@ OpDef make() {
               out_dtype_attr()};
   op.doc =
       "Cross-correlation of x [N, C, ...] with weight [O, C/groups, ...] in any number of dims: "
-      "what conv and conv_transpose are made of; padding has an entry for all, or two for each dim, "
+      "what conv and conv_transpose are made of; padding has an entry for all, or two for each "
+      "dim, "
       "before and after it, and negative ones crop; torch.convolution";
   op.infer = infer_convolution;
   op.contraction = convolution_contraction;

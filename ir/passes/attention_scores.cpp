@@ -128,7 +128,7 @@ class ScoreMatcher {
     return scores;
   }
 
-  // What the softmax over the last dim that makes the probabilities is taken of.
+  // Returns the operand of the softmax over the last dim that makes the probabilities.
   Value* find_scores(Value* value) {
     if (!used_by(value, 1)) return nullptr;
     for (int k = 0; k < kMaxSteps && value->producer; ++k) {

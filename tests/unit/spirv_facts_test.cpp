@@ -48,11 +48,11 @@ TEST(SpirvFacts, InstructionsFitInTheirModule) {
 TEST(SpirvFacts, CountSharedMemory) {
   std::vector<uint32_t> words = module();
   const std::vector<uint32_t> types = {
-      op(3, 22), 10, 32,      op(4, 21), 11, 32, 0,   op(4, 43), 11, 12, 6,
-      op(4, 28), 13, 10, 12,  op(4, 32), 14, 4, 13,   op(4, 59), 14, 15, 4,
-      op(3, 22), 16, 16,      op(4, 23), 17, 16, 4,   op(2, 20), 18,
-      op(4, 30), 19, 17, 18,  op(4, 32), 20, 4, 19,   op(4, 59), 20, 21, 4,
-      op(4, 32), 22, 6, 13,   op(4, 59), 22, 23, 6};
+      op(3, 22), 10,        32, op(4, 21), 11,        32, 0,  op(4, 43), 11,        12, 6,
+      op(4, 28), 13,        10, 12,        op(4, 32), 14, 4,  13,        op(4, 59), 14, 15,
+      4,         op(3, 22), 16, 16,        op(4, 23), 17, 16, 4,         op(2, 20), 18, op(4, 30),
+      19,        17,        18, op(4, 32), 20,        4,  19, op(4, 59), 20,        21, 4,
+      op(4, 32), 22,        6,  13,        op(4, 59), 22, 23, 6};
   words.insert(words.begin() + 5, types.begin(), types.end());
   EXPECT_EQ(spirv_facts(words).shared_bytes, 6 * 4 + 4 * 2 + 4);
   EXPECT_EQ(spirv_facts(module()).shared_bytes, 0);

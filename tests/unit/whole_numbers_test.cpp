@@ -14,7 +14,8 @@ namespace {
 
 constexpr int64_t kOdd = 9007199254740993;  // 2^53 + 1
 
-// What the graph of "x", 5 of the type, and "m", true, gives; the same on software devices.
+// Returns the result "y" of nodes on "x", which is 5, and "m", which is true. Software devices give
+// the same.
 int64_t result_of(const std::string& dtype, const std::string& nodes,
                   const std::string& weights = "") {
   const std::string text = str("tcc: 1\ninputs: {}\nweights:\n  x: {dtype: ", dtype,
