@@ -209,7 +209,7 @@ Tensor random_tensor(DType dtype, std::vector<int64_t> shape, const Init& init, 
   Tensor tensor(dtype, std::move(shape));
   switch (init.kind) {
     case Init::Kind::constant:
-      if (init.whole_value && is_integer(dtype))
+      if (init.whole_value)
         fill_constant(tensor, DType::i64, *init.whole_value);
       else if (init.a != 0 || std::signbit(init.a))  // a tensor begins as zeros
         fill_constant(tensor, DType::f64, init.a);

@@ -22,10 +22,8 @@ struct Init {
   static Init zeros() { return constant(0); }
   static Init ones() { return constant(1); }
   static Init constant(double value) { return {Kind::constant, value, 0, 0, 0, {}}; }
-  // An integer that doubles may round.
-  static Init whole(int64_t value) {
-    return {Kind::constant, static_cast<double>(value), 0, 0, 0, value};
-  }
+  // An integer that a double would round; of u64, its bits.
+  static Init whole(int64_t value) { return {Kind::constant, 0, 0, 0, 0, value}; }
   // Values in [low, high), of 24 random bits. Rounding to the dtype may reach `high`.
   static Init uniform(double low, double high) { return {Kind::uniform, low, high, 0, 0, {}}; }
   // Values of mean 0 in f32's precision; |value| < 6.7 standard deviations.
@@ -38,7 +36,7 @@ struct Init {
   Kind kind = Kind::constant;
   double a = 0, b = 0;                 // the value; low and high; the standard deviation
   int64_t int_low = 0, int_high = 0;   // of integers
-  std::optional<int64_t> whole_value;  // of a constant that is an integer, exactly
+  std::optional<int64_t> whole_value;  // in the place of a
 };
 
 // Draws as f32 (integers as i64), then converts as cast() does. Throws Error(bad_input) for a

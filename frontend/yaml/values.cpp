@@ -19,13 +19,12 @@ bool is_const(const ir::Shape& shape) {
 }
 
 Init constant_init(const Item& item, DType dtype) {
-  const std::optional<int64_t> bits = item.unsigned_bits();
-  if (bits && dtype == DType::u64) return Init::whole(*bits);
-  if (item.is_integer() && is_integer(dtype)) {
-    const int64_t whole = item.integer();
-    if (wrap_to(dtype, whole) != whole || (whole < 0 && !info(dtype).is_signed))
+  if (const auto bits = item.unsigned_bits(); bits && dtype == DType::u64)
+    return Init::whole(*bits);
+  if (item.is_integer() && is_integer(dtype) && !ir::is_exact_double(item.integer())) {
+    if (!ir::is_value_of(dtype, item.integer()))
       item.fail("does not fit into " + std::string(name(dtype)));
-    return Init::whole(whole);
+    return Init::whole(item.integer());
   }
   double value = item.number();
   if (!is_float(dtype) && (!std::isfinite(value) || round_to(dtype, value) != value))

@@ -1,7 +1,5 @@
 #include "frontend/yaml/weight_data.h"
 
-#include <cmath>
-
 #include "support/error.h"
 
 namespace tcc::yaml {
@@ -12,8 +10,7 @@ TensorPtr DrawnConstant::load() const {
 
 std::optional<double> DrawnConstant::splat() const {
   if (drawn_.init.kind != Init::Kind::constant) return std::nullopt;
-  // Doubles would round it.
-  if (drawn_.init.whole_value && std::abs(drawn_.init.a) >= 0x1p53) return std::nullopt;
+  if (drawn_.init.whole_value) return std::nullopt;  // a double would round it
   return is_float(drawn_.dtype) ? round_to(drawn_.dtype, drawn_.init.a) : drawn_.init.a;
 }
 

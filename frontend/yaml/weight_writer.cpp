@@ -24,8 +24,8 @@ std::string whole_text(int64_t value, DType dtype) {
 std::string init_text(const Init& init, DType dtype) {
   switch (init.kind) {
     case Init::Kind::constant:
-      return constant_text(
-          init.a, init.whole_value ? whole_text(*init.whole_value, dtype) : number_text(init.a));
+      if (init.whole_value) return "{constant: " + whole_text(*init.whole_value, dtype) + "}";
+      return constant_text(init.a, number_text(init.a));
     case Init::Kind::normal: return "{normal: " + number_text(init.a) + "}";
     case Init::Kind::uniform:
       return str("{uniform: [", number_text(init.a), ", ", number_text(init.b), "]}");

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "ir/exact_double.h"
 #include "ir/ops/_integers.h"
 #include "support/checked.h"
 #include "support/error.h"
@@ -101,9 +102,7 @@ void require_value_of(const InferContext& context, std::string_view key, DType d
   const auto* whole = std::get_if<int64_t>(&attr);
   const double given = number_attr(context.node, key),
                value = drops_fraction ? std::trunc(given) : given;
-  const bool is_value =
-      whole ? wrap_to(dtype, *whole) == *whole && (info(dtype).is_signed || *whole >= 0)
-            : round_to(dtype, value) == value;
+  const bool is_value = whole ? is_value_of(dtype, *whole) : round_to(dtype, value) == value;
   context.require(is_float(dtype) || is_value,
                   str(key, " = ", to_string(attr), " is not a value of ", name(dtype)));
 }

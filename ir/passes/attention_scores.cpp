@@ -52,14 +52,10 @@ class ScoreMatcher {
   }
 
   std::optional<ScoresAndSink> run_sink(Value* probabilities) {
-    Value* value = probabilities;
-    while (used_by(value, 1) && value->producer && is_float_cast(*value->producer))
-      value = value->producer->inputs[0];
-    if (!used_by(value, 1) || !value->producer || !is_one_of(*value->producer, {"slice", "narrow"}))
-      return std::nullopt;
-    Value* scores = scores_beside_sink(*value->producer);
-    if (!scores || !used_by(scores, 1)) return std::nullopt;
-    return ScoresAndSink{scores, found_.sink};
+    Value* scores = find_scores(probabilities);
+    const bool is_plain = scores && found_.sink && !found_.safe && used_by(scores, 1) &&
+                          scores->shape() == probabilities->shape();
+    return is_plain ? std::optional(ScoresAndSink{scores, found_.sink}) : std::nullopt;
   }
 
  private:

@@ -51,7 +51,7 @@ std::optional<AttentionScores> match_scores(Value* probabilities, const UseMap& 
                                             KnownValues& known);
 
 // The scores and the sink of probabilities softmax(cat([scores, sink]))[..., :-1], perhaps cast,
-// which no other node reads a part of.
+// which no other node reads a part of; both have the dims of the probabilities but the last.
 struct ScoresAndSink {
   Value* scores;
   Value* sink;

@@ -165,11 +165,10 @@ Value* beside_sink(Builder& b, Value* values, Value* lse, Value* sink) {
 // may read. Null where there is none.
 Value* without_sink(Builder& b, const Node& output, const UseMap& uses, KnownValues& known) {
   const auto found = match_sink(output.inputs[0], uses, known);
-  if (!found) return nullptr;
+  if (!found || output.outputs[0]->rank() != found->scores->rank()) return nullptr;
   const ops::SoftmaxParts parts = ops::softmax_parts(b, b.compute(found->scores));
   const DType dtype = output.inputs[0]->dtype();
   Value* values = b.matmul(ops::without_nan(b, b.cast(parts.weights, dtype)), output.inputs[1]);
-  if (values->rank() != parts.lse->rank()) return nullptr;
   return beside_sink(b, values, parts.lse, found->sink);
 }
 

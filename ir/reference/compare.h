@@ -34,7 +34,7 @@ struct Comparison {
 // `noisy` holds the same result of draws of RefMode::noisy; it is empty where the rule above is
 // enough. Sums that cancel afterwards widen the limit to kNoiseShare RMSE(noisy, ideal), where that
 // is more. Elements that are compared one by one may also equal those of a draw, since rounding
-// decides them; a few more integers may differ, as compare_integers() says.
+// decides them.
 //
 // A tensor of another dtype or shape than `ideal` does not pass.
 Comparison compare(const RefTensor& out, const RefTensor& ideal, const RefTensor& stepwise,

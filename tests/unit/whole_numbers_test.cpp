@@ -72,6 +72,9 @@ TEST(WholeNumbers, ReachTheEndOfU64) {
   EXPECT_EQ(result_of("u64", "  - {out: y, op: bitwise_not, in: [w]}\n",
                       "  w: {dtype: u64, shape: [1], init: {constant: 9223372036854775809}}\n"),
             INT64_MAX - 1);
+  EXPECT_EQ(result_of("u64", "  - {out: y, op: floor_divide, in: [w, 2]}\n",
+                      "  w: {dtype: u64, shape: [1], init: {constant: 18446744073709551615}}\n"),
+            INT64_MAX);
 }
 
 TEST(WholeNumbers, ThatATypeDoesNotHoldAreRefused) {
