@@ -209,10 +209,19 @@ class Comparison {
     for (const auto& [choice, seconds] : tried) best = std::min(best, seconds);
     double most = kAlike * best;  // seconds of a choice that may be taken
     if (may_stay) {
-      const Seconds whole = seconds_with(alternative.none);
-      const double gain = whole.all - best;
-      if (gain < kLeastGain || gain < (1 - alternative.clear) * whole.own) return alternative.none;
-      most = whole.all - kMostOfGain * gain;
+      const auto gains = [&](const Seconds& whole) {
+        return whole.all - best >= std::max(kLeastGain, (1 - alternative.clear) * whole.own);
+      };
+      Seconds whole = seconds_with(alternative.none);
+      if (!gains(whole)) return alternative.none;
+      // What the last stage makes of it, a copy of its operands for matrix units, may be as fast.
+      if (stage_ == AlternativeStage::primitives) {
+        const Seconds finally =
+            seconds_of(alternative, alternative.none, part, together, /*finally=*/true);
+        if (finally.all < whole.all) whole = finally;
+        if (!gains(whole)) return alternative.none;
+      }
+      most = whole.all - kMostOfGain * (whole.all - best);
     }
     return *std::ranges::find_if(others, [&](int64_t choice) {
       const auto found = tried.find(choice);
@@ -243,7 +252,7 @@ class Comparison {
 
   Seconds seconds_of(const Alternative& alternative, int64_t choice,
                      const std::vector<const Node*>& nodes,
-                     const std::vector<const Node*>& together) const {
+                     const std::vector<const Node*>& together, bool finally = false) const {
     const GraphPart part = parts_->part(nodes);
     std::set<const Node*> rewritten;
     for (const Node* node : together) rewritten.insert(part.copies.at(node));
@@ -257,6 +266,8 @@ class Comparison {
       ir::simplify(*part.graph);
       ir::eliminate_common_subexpressions(*part.graph);
     }
+    if (finally)
+      take_alternatives(*part.graph, AlternativeStage::final, target_, plan_, precision_);
     PartitionOptions options;
     options.precision = precision_;
     options.free_layouts = part.free_inputs;

@@ -221,8 +221,11 @@ std::vector<SymInt> kept_index(const ir::Node* node, const ReductionDims& dims,
                                std::span<const SymInt> index) {
   std::vector<SymInt> kept;
   bool keepdim = node->has_attr("keepdim") && node->attr<bool>("keepdim");
-  for (size_t i = 0; i < dims.kept.size(); ++i)
-    kept.push_back(index[keepdim ? static_cast<size_t>(dims.kept[i]) : i]);
+  for (const int dim : dims.kept) {
+    const auto place =
+        keepdim ? dim : std::ranges::count_if(dims.kept, [&](int other) { return other < dim; });
+    kept.push_back(index[static_cast<size_t>(place)]);
+  }
   return kept;
 }
 

@@ -75,7 +75,7 @@ ContractionIndex contraction_index(const ir::Node* node, const ir::Contraction& 
 
 // A reduction node's dims: those it reduces and those it keeps, ascending, and its extents.
 struct ReductionDims {
-  std::vector<int> reduced, kept;
+  std::vector<int> reduced, kept;  // rows are numbered in the order of `kept`
   ir::Shape reduced_extents, kept_extents;
   SymInt rows() const { return ir::product(kept_extents); }
   SymInt cols() const { return ir::product(reduced_extents); }

@@ -87,6 +87,40 @@ void assign_orders(const IsFree& is_free, std::vector<ScheduledRegion>& regions)
     if (others[r]) regions[r] = ScheduledRegion(std::move(others[r]));
 }
 
+// Where rows are stored across the order in which they are read, as a norm behind which dims are
+// exchanged stores them, the value may lie as what is read does. The kernels that read it are
+// matched again; it is done where the estimates of all take less time.
+void weigh_order(std::vector<ScheduledRegion>& regions, const LayoutWish& wish) {
+  std::vector<std::pair<ScheduledRegion*, CandidatePtr>> changes;
+  double before = 0, after = 0;
+  for (ScheduledRegion& region : regions) {
+    if (!region.region().layouts.contains(wish.value)) continue;
+    Match match = matched_again(region.candidate(), {{wish.value, wish.layout}});
+    if (!match) return;
+    CandidatePtr other = *std::move(match);
+    if (!other) continue;
+    before += region.candidate().default_seconds();
+    after += other->default_seconds();
+    changes.emplace_back(&region, std::move(other));
+  }
+  if (after >= before) return;
+  for (auto& [region, other] : changes) *region = ScheduledRegion(std::move(other));
+}
+
+void weigh_orders(const IsFree& is_free, std::vector<ScheduledRegion>& regions) {
+  for (size_t r = 0; r < regions.size(); ++r) {
+    if (!regions[r].region().anchor || regions[r].region().anchor->op->kind != ir::OpKind::reduce)
+      continue;
+    const std::vector<const ir::Value*> outputs = regions[r].region().outputs;
+    for (const ir::Value* output : outputs) {
+      const Region& region = regions[r];
+      if (output->rank() < 2 || !is_free(output)) continue;
+      const auto layout = following(region, output, region.layouts);
+      if (layout && *layout != region.layout(output)) weigh_order(regions, {output, *layout});
+    }
+  }
+}
+
 // Gives the value its layout wherever it stands; not at all where no template takes a region then,
 // or another one than before, except one that turns layouts.
 void grant(std::vector<ScheduledRegion>& regions, const LayoutWish& wish) {
@@ -133,6 +167,7 @@ void assign_layouts(const ir::Graph& graph, std::vector<ScheduledRegion>& region
     return free.contains(value) || has_free_layout(graph, value);
   };
   assign_orders(is_free, regions);
+  weigh_orders(is_free, regions);
   assign_rows(is_free, regions);
 }
 

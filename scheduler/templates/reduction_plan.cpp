@@ -1,6 +1,7 @@
 #include "scheduler/templates/reduction_plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -13,6 +14,22 @@ namespace {
 
 bool uses_axis(const SymInt& index, const SymInt& axis) {
   return !axis.is_const() && index.uses(axis.as_atom());
+}
+
+// The number that a row has where the kept dims stand in the order of the input's.
+SymInt in_order_of_dims(const ReductionDims& dims, const SymInt& row) {
+  if (std::ranges::is_sorted(dims.kept)) return row;
+  const std::vector<SymInt> kept = ir::delinearize(row, dims.kept_extents);
+  std::vector<size_t> order(kept.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return dims.kept[i]; });
+  ir::Shape extents;
+  std::vector<SymInt> index;
+  for (const size_t i : order) {
+    extents.push_back(dims.kept_extents[i]);
+    index.push_back(kept[i]);
+  }
+  return ir::linearize(index, extents);
 }
 
 // Kernels read most of the largest buffer: the places of its elements, without clamps.
@@ -115,6 +132,53 @@ int64_t run_of_rows(const SymInt& places, const std::vector<SymInt>& kept) {
   return run_of(rows);
 }
 
+// What is reduced and what is stored, of a row and a column.
+struct RowExpressions {
+  std::vector<Expr> elements, outputs;
+  const ir::Value* asked_elsewhere = nullptr;  // a reduction whose result for another row is needed
+};
+RowExpressions row_expressions(const Region& region, const ReductionPlan& plan) {
+  const SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.columns);
+  Inliner inliner(region, Inliner::Lacking::is_noted);
+  bind_reductions(inliner, plan, row);
+  RowExpressions found;
+  for (const auto& reduction : plan.reductions)
+    found.elements.push_back(reduction_body(inliner, reduction, row, col));
+  for (const auto& output : plan.outputs)
+    found.outputs.push_back(
+        inliner.value_at(output.stored.base, output_base_index(plan, output, row, col)));
+  found.asked_elsewhere = inliner.asked_elsewhere();
+  return found;
+}
+
+// Numbers the rows in the order of memory, where that is known and all reductions have the same.
+// `kept` are the axes of the kept dims in their order, which changes with theirs.
+void order_rows(const Region& region, const SymInt& places, std::vector<SymInt>& kept,
+                ReductionPlan& plan) {
+  const ReductionDims& dims = plan.reductions[0].dims;
+  std::vector<std::pair<int64_t, size_t>> order;  // by stride, the largest first
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const int64_t stride = kept[i].is_const() ? int64_t{1} << 60 : coefficient(places, kept[i]);
+    if (stride <= 0) return;
+    order.emplace_back(-stride, i);
+  }
+  std::ranges::stable_sort(order);
+  ReductionPlan ordered = plan;
+  for (size_t k = 0; k < plan.reductions.size(); ++k) {
+    const ReductionDims& own = plan.reductions[k].dims;
+    if (own.kept_extents != dims.kept_extents) return;
+    for (size_t i = 0; i < order.size(); ++i) {
+      ordered.reductions[k].dims.kept[i] = own.kept[order[i].second];
+      ordered.reductions[k].dims.kept_extents[i] = own.kept_extents[order[i].second];
+    }
+  }
+  std::vector<SymInt> axes;
+  for (const auto& [stride, from] : order) axes.push_back(kept[from]);
+  if (run_of_rows(places, axes) == 1 || row_expressions(region, ordered).asked_elsewhere) return;
+  plan = ordered;
+  kept = axes;
+}
+
 // Whether neighbouring threads go along the reduced dims or along the rows, and in which order.
 void choose_walk(const Region& region, ReductionPlan& plan) {
   std::vector<SymInt> kept;
@@ -139,6 +203,7 @@ void choose_walk(const Region& region, ReductionPlan& plan) {
       return far(a) > far(b);
     });
   plan.run = run_of(columns);
+  if (plan.run == 1 && run_of_rows(*places, kept) == 1) order_rows(region, *places, kept, plan);
   const int64_t rows = run_of_rows(*places, kept);
   plan.inner = plan.rows.is(1) || plan.run > 1 || rows == 1;
   if (!plan.inner) plan.run = rows;
@@ -206,8 +271,8 @@ std::vector<SymInt> output_base_index(const ReductionPlan& plan,
                                       const ReductionPlan::Output& output, const SymInt& row,
                                       const SymInt& col) {
   const ir::Shape& shape = output.stored.base->shape();
-  if (!output.full) return ir::delinearize(row, shape);
   const ReductionDims& dims = plan.reductions[0].dims;
+  if (!output.full) return ir::delinearize(in_order_of_dims(dims, row), shape);
   const ir::Shape& domain = plan.reductions[0].node->inputs[0]->shape();
   std::vector<SymInt> index = join_index(dims, ir::delinearize(row, dims.kept_extents),
                                          ir::delinearize(col, dims.reduced_extents));
@@ -264,23 +329,14 @@ OrRefusal<ReductionPlan> plan_reduction(const Region& region) {
     // A row's result under a view is stored by the row that has it.
     plan.outputs.push_back(output);
   }
-  // Every expression must be about its own row.
-  SymInt row = SymInt::axis("row", plan.rows), col = SymInt::axis("col", plan.columns);
-  Inliner inliner(region, Inliner::Lacking::is_noted);
-  bind_reductions(inliner, plan, row);
-  std::vector<Expr> elements, outputs;
-  for (const auto& reduction : plan.reductions)
-    elements.push_back(reduction_body(inliner, reduction, row, col));
-  for (const auto& output : plan.outputs)
-    outputs.push_back(
-        inliner.value_at(output.stored.base, output_base_index(plan, output, row, col)));
-  if (const ir::Value* reduced = inliner.asked_elsewhere())
+  const RowExpressions rows = row_expressions(region, plan);
+  if (const ir::Value* reduced = rows.asked_elsewhere)
     return Refusal{
         str("a row needs the result of ", reduced->producer->op_name(), " of another row")};
   choose_walk(region, plan);
-  plan.exponentials = is_of_exponentials(plan, elements);
+  plan.exponentials = is_of_exponentials(plan, rows.elements);
   plan.online = plan.exponentials && plan.inner && !may_store_sum_of_nothing(plan);
-  if (const int max = find_needless_nan(plan.reductions, elements, outputs); max >= 0)
+  if (const int max = find_needless_nan(plan.reductions, rows.elements, rows.outputs); max >= 0)
     plan.reductions[static_cast<size_t>(max)].needs_nan = false;
   return plan;
 }

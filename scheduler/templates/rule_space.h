@@ -3,6 +3,7 @@
 // walk over all legal ones, and the default.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -109,9 +110,10 @@ class RuleSpace {
   }
   // The values that a parameter may have.
   const std::vector<int64_t>& listed(std::string_view name) const {
-    for (const Field<Values>& field : fields_)
-      if (field.parameter.name == name) return field.parameter.values;
-    TCC_CHECK(false, "no parameter '", name, "'");
+    auto named = std::ranges::find(
+        fields_, name, [](const auto& field) -> std::string_view { return field.parameter.name; });
+    TCC_CHECK(named != fields_.end(), "no parameter '", name, "'");
+    return named->parameter.values;
   }
 
   // The reason why values are not legal; null: they are.

@@ -78,5 +78,20 @@ TEST(Layouts, RowsAreAsLongAsUnitsRead) {
             "matmul: 01[26624 for 25344] 01 -> 01\n");
 }
 
+// A norm whose result is read with dims exchanged stores it as it reads: wgmma takes either order.
+TEST(Layouts, NormsStoreAlongTheirRows) {
+  EXPECT_EQ(layouts_of(R"(graph @g {
+    %x: bf16[8, 192, 768] = input
+    %w: bf16[192, 384] = weight
+    %n = rms_norm(%x) {normalized_shape = [768]}
+    %t = permute(%n) {dims = [0, 2, 1]}
+    %y = matmul(%t, %w)
+    return %y
+  })",
+                       "cuda:sm_90a"),
+            "mul_sum_div_add_rsqrt: 012 -> 021\n"
+            "matmul: 021 01 -> 012\n");
+}
+
 }  // namespace
 }  // namespace tcc::sched

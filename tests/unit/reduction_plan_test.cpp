@@ -128,7 +128,8 @@ backends::Scheduled between_convolutions(const std::string& dtype, const std::st
               ", shape: [2, 16, 12, 12]}}\n"
               "weights: {w: {dtype: " +
               dtype + ", shape: [64, 16, 3, 3], init: {normal: 0.1}}, u: {dtype: " + dtype +
-              ", shape: [16, 64, 3, 3], init: {normal: 0.1}}}\nnodes: [" +
+              ", shape: [16, 64, 3, 3], init: {normal: 0.1}}, t: {dtype: " + dtype +
+              ", shape: [16, 32, 3, 3], init: {normal: 0.1}}}\nnodes: [" +
               "{out: c, op: convolution, in: [x, w], padding: 1}, " + nodes + "]\noutputs: [y]\n",
           "g.yaml", "."),
       target_by_name(target), {});
@@ -176,6 +177,26 @@ TEST(ReductionPlan, NeighbouringChannelsAreRowsOfAVector) {
   EXPECT_FALSE(plan->inner);
   EXPECT_EQ(plan->run, 64 * (mean.region().inputs[0]->shape()[0].is(1) ? 2 : 1));
   EXPECT_EQ(mean.candidate().default_config()["vector"], 4);
+}
+
+// Pixels are outermost there, and halves of the channels are summed.
+TEST(ReductionPlan, RowsAreNumberedInTheOrderOfMemory) {
+  const auto scheduled = between_convolutions(
+      "bf16",
+      "{out: v, op: reshape, in: [c], shape: [2, 2, 32, 12, 12]}, {out: s, op: sum, in: [v], dim: "
+      "1}, {out: y, op: convolution, in: [s, t], padding: 1}",
+      "cuda:sm_90a");
+  const ScheduledRegion& sum = with_reduction(scheduled);
+  const OrRefusal<ReductionPlan> plan = plan_reduction(sum);
+  ASSERT_TRUE(plan);
+  EXPECT_FALSE(plan->inner);
+  EXPECT_EQ(plan->run, 32);
+  EXPECT_EQ(plan->reductions[0].dims.kept, (std::vector<int>{0, 3, 4, 2}));
+  const Config& config = sum.candidate().default_config();
+  EXPECT_EQ(config["vector"], 8);
+  const std::string kernel = to_string(sum.candidate().lower(config).launches.at(0).kernel);
+  EXPECT_NE(kernel.find("[0..8) = b0["), std::string::npos) << kernel;
+  EXPECT_NE(kernel.find("..] = y[0..8)"), std::string::npos) << kernel;
 }
 
 // Few neighbouring rows of many columns occupy a device by clusters.
