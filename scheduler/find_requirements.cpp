@@ -78,6 +78,10 @@ class Finder {
       function(is_load ? load_function(stored) : store_function(stored, compute_dtype(stored)));
     if (!moves_bits && elements > 1)
       function(is_load ? unpack_function(stored) : pack_function(stored));
+    if (is_half_word(kernel_, stmt)) {
+      index(floordiv(stmt.index, 2));
+      found_.alignments[slot] = std::max(found_.alignments[slot], 2);
+    }
     for (int64_t start = 0; start < stmt.count; start += elements)
       index(elements == 1 ? stmt.index + start : floordiv(stmt.index + start, elements));
     if (elements == 1) return;
@@ -186,13 +190,19 @@ std::string_view storage_extension(DType dtype) {
 int vector_elements(const Kernel& kernel, const Stmt& stmt) {
   const Argument& argument = kernel.arguments[static_cast<size_t>(stmt.buffer)];
   const int bytes = size_bytes(argument.dtype);
-  if (bytes > 4 || argument.dtype == DType::boolean) return 1;
+  if (bytes > 4) return 1;
   int64_t elements = std::min<int64_t>(
       static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(stmt.count))), 16 / bytes);
   elements = std::min(elements, argument.alignment / bytes);
   while (elements > 1 && (!begins_vector(stmt.index, elements) || stmt.count % elements != 0))
     elements /= 2;
   return elements * bytes >= 4 ? static_cast<int>(elements) : 1;
+}
+
+bool is_half_word(const Kernel& kernel, const Stmt& stmt) {
+  const Argument& argument = kernel.arguments[static_cast<size_t>(stmt.buffer)];
+  return stmt.kind == Stmt::Kind::load_vector && stmt.count == 2 &&
+         size_bytes(argument.dtype) == 1 && argument.alignment >= 2 && begins_vector(stmt.index, 2);
 }
 
 void find_requirements(Kernel& kernel, const Target&) { Finder(kernel).run(); }

@@ -93,6 +93,8 @@ Stmt branch(Expr condition, Block body, Block otherwise) {
 
 Stmt barrier() { return make(Stmt::Kind::barrier); }
 
+Stmt reload() { return make(Stmt::Kind::reload); }
+
 Stmt reduce_lanes(ir::ReduceKind kind, std::vector<Variable> variables, int64_t lanes,
                   int64_t stride) {
   Stmt stmt = make(Stmt::Kind::reduce_lanes);

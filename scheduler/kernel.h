@@ -62,6 +62,7 @@ struct Stmt {
     branch,        // if (value) body else otherwise
     barrier,       // all threads of the workgroup: shared memory before is visible after. It and
                    // all exchanges below stand under no condition on the thread's number
+    reload,        // what is read of memory before is read again after it, not kept in registers
     reduce_lanes,  // combines `variables` over the `count` threads whose number differs in
                    // the bits from `stride` up to `stride * count` (powers of two); every thread
                    // gets the results. Each variable is combined by itself, but (value, index) of
@@ -109,6 +110,7 @@ Stmt store_vector(int buffer, const SymInt& index, const Variable& array, int64_
 Stmt loop(const SymInt& axis, Block body, bool unroll = false);
 Stmt branch(Expr condition, Block body, Block otherwise = {});
 Stmt barrier();
+Stmt reload();
 Stmt reduce_lanes(ir::ReduceKind kind, std::vector<Variable> variables, int64_t lanes,
                   int64_t stride = 1);
 Stmt scan_lanes(ir::ReduceKind kind, const Variable& prefix, const Variable& total, int64_t lanes,

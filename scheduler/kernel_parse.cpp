@@ -351,6 +351,7 @@ class Parser {
     if (line.accept_word("if")) return branch(line.expression(), {});
     if (line.accept_word("return")) return return_value(line.expression());
     if (line.accept_word("barrier")) return barrier();
+    if (line.accept_word("reload")) return reload();
     if (line.accept_word("cluster")) {
       if (line.accept_word("arrive")) return cluster_arrive();
       line.expect_word("wait");

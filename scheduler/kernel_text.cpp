@@ -100,6 +100,7 @@ class KernelWriter {
         block(stmt.otherwise, depth + 1);
         return;
       case Stmt::Kind::barrier: line(depth) << "barrier\n"; return;
+      case Stmt::Kind::reload: line(depth) << "reload\n"; return;
       case Stmt::Kind::reduce_lanes:
       case Stmt::Kind::scan_lanes: {
         line(depth) << (stmt.kind == Stmt::Kind::scan_lanes ? "scan " : "reduce ")

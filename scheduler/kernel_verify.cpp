@@ -393,6 +393,7 @@ class Verifier {
       case Stmt::Kind::barrier:
         require(!hook_, "a hook has a barrier");
         return arrives("a barrier");
+      case Stmt::Kind::reload: return;
       case Stmt::Kind::reduce_lanes:
       case Stmt::Kind::scan_lanes: return lanes(stmt);
       case Stmt::Kind::gather_cluster:

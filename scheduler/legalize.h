@@ -37,5 +37,8 @@ std::string_view storage_extension(DType dtype);
 // Elements that one access of `stmt`, a load_vector or store_vector, moves: as many as the address
 // is known to be a multiple of, at most 16 bytes; 1 where that is no whole 32-bit word.
 int vector_elements(const Kernel& kernel, const Stmt& stmt);
+// Whether a load_vector reads two elements of 8 bits at an even place, which languages with
+// Dialect::half_word_load read as one.
+bool is_half_word(const Kernel& kernel, const Stmt& stmt);
 
 }  // namespace tcc::sched

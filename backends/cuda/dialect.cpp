@@ -34,6 +34,7 @@ const Dialect& cuda_dialect() {
     d.vector_type = "";
     d.word = "uint{words}";
     d.vector_load = "((const {word}*){buffer})[{index}]";
+    d.half_word_load = "((const u16*){buffer})[{index}]";
     d.early_vector_load = "tcc_cuda_load{words}((const {word}*){buffer} + ({index}))";
     d.vector_store = "(({word}*){buffer})[{index}] = {value}";
     d.vector_store_where =
@@ -57,6 +58,7 @@ const Dialect& cuda_dialect() {
     d.array_inout = "{type} (&{name})[{count}]";
     d.shared = "__shared__ {type} {name}[{count}];";
     d.barrier = "__syncthreads();";
+    d.reload = "asm volatile(\"\" ::: \"memory\");";
     d.cluster_arrive = "tcc_cuda_cluster_arrive();";
     d.cluster_wait = "tcc_cuda_cluster_wait();";
     d.expect_bytes = "tcc_cuda_expect({exchanges} + {exchange}, {bytes});";

@@ -50,6 +50,9 @@ struct Dialect {
   // The same pattern where compilers would otherwise move the load to its first use; "" when they
   // do not.
   std::string early_vector_load;
+  // {buffer} {index}: 16 bits of a buffer of 8-bit elements, as an unsigned integer; "": no such
+  // thing.
+  std::string half_word_load;
   std::string vector_store;  // {words} {buffer} {index} {value}
   // The same where {condition} holds, for compilers that would otherwise move the loads which the
   // value is made of under the condition, too; "" when they do not.
@@ -94,6 +97,8 @@ struct Dialect {
   std::string array_in, array_inout;  // hook parameters: {type} {name} {count}
   std::string shared;                 // {type} {name} {count}
   std::string barrier;
+  // Keeps compilers from holding in registers across it what was loaded; "": no such thing.
+  std::string reload;
   // The exchanges of a cluster, counted by an array {exchanges}: number {exchange} expects {bytes};
   // the two halves of the cluster's barrier; {value} is sent to {array} of {ranks}; the wait. "":
   // no such thing.

@@ -128,6 +128,9 @@ void Printer::statement(const Stmt& stmt) {
       return;
     }
     case Stmt::Kind::barrier: line(dialect_.barrier); return;
+    case Stmt::Kind::reload:
+      if (!dialect_.reload.empty()) line(dialect_.reload);
+      return;
     case Stmt::Kind::cluster_arrive: line(dialect_.cluster_arrive); return;
     case Stmt::Kind::cluster_wait: line(dialect_.cluster_wait); return;
     case Stmt::Kind::expect_bytes:
@@ -193,6 +196,9 @@ std::vector<std::string> unpack(DType stored, const std::string& word) {
     case DType::u8:
       return {"(" + word + " & 0xffu)", "(" + word + " >> 8 & 0xffu)",
               "(" + word + " >> 16 & 0xffu)", "(" + word + " >> 24)"};
+    case DType::boolean:
+      return {"((" + word + " & 0xffu) != 0u)", "((" + word + " & 0xff00u) != 0u)",
+              "((" + word + " & 0xff0000u) != 0u)", "((" + word + " & 0xff000000u) != 0u)"};
     default: break;
   }
   throw InternalError("no vector access of this dtype");
@@ -234,6 +240,18 @@ void Printer::load_vector(const Stmt& stmt) {
   const std::string& array = names_.of(stmt.variable);
   const std::string where =
       stmt.value ? "if (" + without_parentheses(expression(stmt.value)) + ") " : "";
+  if (sched::is_half_word(kernel_, stmt) && !dialect_.half_word_load.empty() && !is_far()) {
+    const std::string word = names_.fresh("w");
+    const std::string source =
+        fill(dialect_.half_word_load,
+             {{"buffer", buffer_name(stmt.buffer)}, {"index", index(floordiv(stmt.index, 2))}});
+    if (stmt.value) line("u32 " + word + " = 0u;");
+    line((stmt.value ? where : "u32 ") + word + " = u32(" + source + ");");
+    const std::vector<std::string> parts = unpack(stored, word);
+    for (size_t i = 0; i < 2; ++i)
+      line(array + "[" + std::to_string(i) + "] = " + without_parentheses(parts[i]) + ";");
+    return;
+  }
   if (elements == 1) {
     const DType dtype = compute_dtype(stmt.variable.dtype);
     const std::string zero =

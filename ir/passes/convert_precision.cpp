@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/look_ups.h"
 
 namespace tcc::ir {
 namespace {
@@ -36,14 +37,12 @@ bool is_one_of(const Node& node, const std::array<std::string_view, n>& names) {
 // The floating-point nodes that `node` is computed from, itself included; none where they read
 // floating-point inputs or rows of tables: then they are features of the network, not positions.
 NodeSet positions_before(const Node& node) {
-  static constexpr std::array<std::string_view, 3> kLookUps = {"embedding", "gather",
-                                                               "index_select"};
   NodeSet found = {&node};
   std::vector<const Node*> stack = {&node};
   while (!stack.empty()) {
     const Node& next = *stack.back();
     stack.pop_back();
-    if (is_one_of(next, kLookUps)) return {};
+    if (is_look_up(next)) return {};
     for (const Value* input : next.inputs) {
       if (!input || !is_float(input->dtype())) continue;
       if (input->is_given()) return {};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/look_ups.h"
 #include "ir/op.h"
 #include "ir/passes/folded_constant.h"
 
@@ -11,6 +12,9 @@ namespace {
 
 constexpr int64_t kSmall = 4096;  // elements that are always worth having
 constexpr int64_t kMaxGrowth = 4;
+// Elements that are looked up at constant places, as biases of relative positions are for each
+// head: a kernel would read a place for each of them first, and wait for it.
+constexpr int64_t kMostLookedUp = 1 << 21;
 constexpr int64_t kNarrow = 256;  // elements from which it pays to read them narrow
 constexpr int kMaxDepth = 1000;   // of constants made of constants: they are destroyed recursively
 
@@ -56,7 +60,8 @@ bool is_foldable(const Node& node) {
     if (input && (!input->is_constant() || input->is_mutable)) return false;
   if (!has_concrete_attrs(node) || folding_depth(node) > kMaxDepth) return false;
   const auto before = total_elements(node.inputs), after = total_elements(node.outputs);
-  return before && after && *after <= std::max<double>(kSmall, kMaxGrowth * *before);
+  const int64_t few = is_look_up(node) ? kMostLookedUp : kSmall;
+  return before && after && *after <= std::max<double>(few, kMaxGrowth * *before);
 }
 
 FoldingPtr folding_of(const Node& node) {

@@ -16,7 +16,7 @@ namespace tcc::ir {
 // stays nodes.
 //
 // Nothing is folded that makes data grow: a result of more than 4096 elements and more than 4 times
-// the operands' stays a node (broadcasts, iota).
+// the operands' stays a node (broadcasts, iota), but for a look-up of up to 2^21 elements.
 void fold_constants(Graph& graph);
 
 }  // namespace tcc::ir

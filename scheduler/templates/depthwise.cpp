@@ -413,6 +413,8 @@ class Depthwise : public RuledCandidate<DepthwiseCase> {
                  lane = SymInt::axis("v", tile.vector),
                  tap = (plane_of(tile, part) * plan_.y.taps + r) * plan_.x.taps + k,
                  input = mod(part, tile.input_parts) * tile.inputs + c;
+    // Unrolled rows read the same taps, of which groups of several inputs have more than registers.
+    if (tile.staged && plan_.inputs > 1) block.push_back(reload());
     const Variable taps = ir::new_variable("taps", DType::f32);
     block.push_back(array(taps, plan_.x.taps * tile.inputs * tile.vector));
     const SymInt place = (k * tile.inputs + c) * tile.vector + lane;

@@ -90,8 +90,7 @@ HeldLoads::HeldLoads(std::span<const Expr> values, const Axes& axes, Which which
 
 // Neighbours in memory are one vector.
 bool HeldLoads::is_vector(const ExprNode& load) const {
-  return !is_by_lane_ && load.stored != DType::boolean &&
-         at_lane(load.index, 0) + lane_ == load.index;
+  return !is_by_lane_ && at_lane(load.index, 0) + lane_ == load.index;
 }
 
 int64_t HeldLoads::words_of(Of of) const {

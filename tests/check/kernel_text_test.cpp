@@ -43,6 +43,7 @@ TEST(KernelText, IsReadAsWritten) {
   s[thread] = best
   b1[((row*8+thread)%64)] = shuffle_xor16(best)
   barrier
+  reload
   exchange counts[0] expects 8 bytes
   exchange counts[0] sends best to all[rank] of 2
   exchange counts[0] waits

@@ -235,6 +235,25 @@ graph @g {
   EXPECT_EQ(after(fold_constants, same), same);
 }
 
+// As biases of relative positions are, which each of the heads has at the same places.
+TEST(FoldConstants, LooksUpMoreThanItReads) {
+  Graph graph = parse_graph(R"(graph @g {
+    %x: f32[16, 2500] = input
+    %table: f32[100, 16] = weight
+    %places: i64[2500] = weight
+    %rows = index_select(%table, %places) {dim = 0}
+    %tuples = reshape(%places) {shape = [2500, 1]}
+    %slices = gather_nd(%table, %tuples)
+    %both = add(%rows, %slices)
+    %heads = transpose(%both) {dim0 = 0, dim1 = 1}
+    %y = add(%x, %heads)
+    return %y
+  })");
+  fold_constants(graph);
+  ASSERT_EQ(graph.nodes().size(), 1U);
+  EXPECT_TRUE(graph.nodes()[0]->inputs[1]->is_constant());
+}
+
 TEST(FoldConstants, KnowsSplats) {
   Graph graph = parse_graph(R"(graph @g {
     %half: f32[64, 64] = const 0.5
