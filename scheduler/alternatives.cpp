@@ -214,7 +214,7 @@ class Comparison {
       };
       Seconds whole = seconds_with(alternative.none);
       if (!gains(whole)) return alternative.none;
-      // What the last stage makes of it, a copy of its operands for matrix units, may be as fast.
+      // The last stage may make it as fast, by a copy of its operands for matrix units.
       if (stage_ == AlternativeStage::primitives) {
         const Seconds finally =
             seconds_of(alternative, alternative.none, part, together, /*finally=*/true);

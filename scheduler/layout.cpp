@@ -87,24 +87,37 @@ void assign_orders(const IsFree& is_free, std::vector<ScheduledRegion>& regions)
     if (others[r]) regions[r] = ScheduledRegion(std::move(others[r]));
 }
 
+using Changes = std::vector<std::pair<ScheduledRegion*, CandidatePtr>>;
+
+// The regions that change where the value has its layout wherever it stands; nothing where no
+// template takes one of them then.
+std::optional<Changes> changes_of(std::vector<ScheduledRegion>& regions, const LayoutWish& wish) {
+  Changes changes;
+  for (ScheduledRegion& region : regions) {
+    if (!region.region().layouts.contains(wish.value)) continue;
+    Match match = matched_again(region.candidate(), {{wish.value, wish.layout}});
+    if (!match) return std::nullopt;
+    if (*match) changes.emplace_back(&region, *std::move(match));
+  }
+  return changes;
+}
+
+void make(Changes changes) {
+  for (auto& [region, other] : changes) *region = ScheduledRegion(std::move(other));
+}
+
 // Where rows are stored across the order in which they are read, as a norm behind which dims are
 // exchanged stores them, the value may lie as what is read does. The kernels that read it are
 // matched again; it is done where the estimates of all take less time.
 void weigh_order(std::vector<ScheduledRegion>& regions, const LayoutWish& wish) {
-  std::vector<std::pair<ScheduledRegion*, CandidatePtr>> changes;
+  std::optional<Changes> changes = changes_of(regions, wish);
+  if (!changes) return;
   double before = 0, after = 0;
-  for (ScheduledRegion& region : regions) {
-    if (!region.region().layouts.contains(wish.value)) continue;
-    Match match = matched_again(region.candidate(), {{wish.value, wish.layout}});
-    if (!match) return;
-    CandidatePtr other = *std::move(match);
-    if (!other) continue;
-    before += region.candidate().default_seconds();
+  for (const auto& [region, other] : *changes) {
+    before += region->candidate().default_seconds();
     after += other->default_seconds();
-    changes.emplace_back(&region, std::move(other));
   }
-  if (after >= before) return;
-  for (auto& [region, other] : changes) *region = ScheduledRegion(std::move(other));
+  if (after < before) make(*std::move(changes));
 }
 
 void weigh_orders(const IsFree& is_free, std::vector<ScheduledRegion>& regions) {
@@ -124,19 +137,13 @@ void weigh_orders(const IsFree& is_free, std::vector<ScheduledRegion>& regions) 
 // Gives the value its layout wherever it stands; not at all where no template takes a region then,
 // or another one than before, except one that turns layouts.
 void grant(std::vector<ScheduledRegion>& regions, const LayoutWish& wish) {
-  std::vector<std::pair<ScheduledRegion*, CandidatePtr>> changes;
-  for (ScheduledRegion& region : regions) {
-    if (!region.region().layouts.count(wish.value)) continue;
-    Match match = matched_again(region.candidate(), {{wish.value, wish.layout}});
-    if (!match) return;
-    CandidatePtr other = *std::move(match);
-    if (!other) continue;
-    if (&other->kernel_template() != &region.candidate().kernel_template() &&
-        !other->turns_layouts())
-      return;
-    changes.emplace_back(&region, std::move(other));
-  }
-  for (auto& [region, other] : changes) *region = ScheduledRegion(std::move(other));
+  std::optional<Changes> changes = changes_of(regions, wish);
+  const auto is_other = [](const auto& change) {
+    const auto& [region, other] = change;
+    return &other->kernel_template() != &region->candidate().kernel_template() &&
+           !other->turns_layouts();
+  };
+  if (changes && std::ranges::none_of(*changes, is_other)) make(*std::move(changes));
 }
 
 void assign_rows(const IsFree& is_free, std::vector<ScheduledRegion>& regions) {

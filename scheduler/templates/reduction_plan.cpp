@@ -132,7 +132,7 @@ int64_t run_of_rows(const SymInt& places, const std::vector<SymInt>& kept) {
   return run_of(rows);
 }
 
-// What is reduced and what is stored, of a row and a column.
+// The expressions of a row and a column: the elements that are reduced, and those that are stored.
 struct RowExpressions {
   std::vector<Expr> elements, outputs;
   const ir::Value* asked_elsewhere = nullptr;  // a reduction whose result for another row is needed

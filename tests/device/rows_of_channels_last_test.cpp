@@ -9,7 +9,7 @@ namespace {
 
 class RowsOfChannelsLastTest : public DeviceTest {
  protected:
-  // Of x[2, 3, 16, 5, 7], whose 48 channels are innermost in memory; r is a reduction of dim 1.
+  // The nodes read x[2, 3, 16, 5, 7], whose 48 channels are innermost in memory.
   void check(const std::string& nodes, const std::string& outputs) const {
     for (const char* dtype : {"f32", "bf16"}) {
       const std::string text =
